@@ -1,0 +1,102 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"seckill/application"
+	"seckill/domain"
+)
+
+// ConsumerConfig is what can be set about consumers.
+type ConsumerConfig struct {
+	// Consumers is how many batches may be on their way to the ledger at the
+	// same time; each uses one connection of the database's pool.
+	Consumers int
+	// Batch is how many queue entries are read at a time.
+	Batch int
+	// PlaceTimeout bounds one batch. It must be shorter than the queue's
+	// backoff, or a slow batch is delivered to somebody else as well.
+	PlaceTimeout time.Duration
+	Log          *slog.Logger
+}
+
+// Consumer reads every partition of the queue and has the engine persist what
+// it finds. One goroutine reads a partition and waits for each batch to be
+// done, so within a process a partition is persisted first in first out.
+type Consumer struct {
+	engine *application.Engine
+	queue  domain.OrderQueue
+	cfg    ConsumerConfig
+	slots  chan struct{}
+}
+
+// NewConsumer makes a consumer; Run starts it.
+func NewConsumer(engine *application.Engine, queue domain.OrderQueue, cfg ConsumerConfig) *Consumer {
+	return &Consumer{engine: engine, queue: queue, cfg: cfg, slots: make(chan struct{}, cfg.Consumers)}
+}
+
+// Run consumes until ctx ends, and finishes the batches that it has read.
+func (c *Consumer) Run(ctx context.Context) {
+	var readers sync.WaitGroup
+	for p := range c.queue.Partitions() {
+		readers.Go(func() { c.read(ctx, p) })
+	}
+	readers.Wait()
+}
+
+func (c *Consumer) read(ctx context.Context, partition int) {
+	const firstWait, maxWait = 50 * time.Millisecond, 2 * time.Second
+	wait := firstWait
+	for ctx.Err() == nil {
+		// Redelivered entries first: they are older.
+		err := c.step(ctx, partition, c.queue.Reclaim)
+		if err == nil {
+			err = c.step(ctx, partition, c.queue.Receive)
+		}
+		if err == nil || ctx.Err() != nil {
+			wait = firstWait
+			continue
+		}
+		c.cfg.Log.Error("consumer failed", "partition", partition, "error", err, "retry_in", wait)
+		sleep(ctx, wait)
+		wait = min(2*wait, maxWait)
+	}
+}
+
+// step takes entries from the queue and persists them. Once it has entries it
+// goes on although ctx may end: they are this process's to finish.
+func (c *Consumer) step(ctx context.Context, partition int, take func(context.Context, int, int) ([]domain.Delivery, error)) error {
+	deliveries, err := take(ctx, partition, c.cfg.Batch)
+	if err != nil || len(deliveries) == 0 {
+		return err
+	}
+	c.slots <- struct{}{}
+	defer func() { <-c.slots }()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.PlaceTimeout)
+	defer cancel()
+	return c.engine.Persist(ctx, deliveries)
+}
+
+// Drain persists what is left in the queue, until it is empty or ctx ends. A
+// queue that lives in the process's memory needs it before the process ends.
+func (c *Consumer) Drain(ctx context.Context) error {
+	for {
+		depth, err := c.queue.Depth(ctx)
+		if err != nil || depth.Orders == 0 {
+			return err
+		}
+		for p := range c.queue.Partitions() {
+			for _, take := range []func(context.Context, int, int) ([]domain.Delivery, error){c.queue.Reclaim, c.queue.Receive} {
+				if err := c.step(ctx, p, take); err != nil {
+					c.cfg.Log.Error("drain failed", "partition", p, "error", err)
+				}
+			}
+		}
+		if !sleep(ctx, 10*time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"seckill/application"
+)
+
+// SweeperConfig is what can be set about the sweepers.
+type SweeperConfig struct {
+	ExpireEvery    time.Duration // how often unpaid orders past their deadline are looked for
+	RelayEvery     time.Duration // how often effects that nobody has applied are looked for
+	ReconcileEvery time.Duration // how often the stores are compared; 0: only on demand
+	Repair         bool          // whether the periodic comparison repairs what it finds
+	Log            *slog.Logger
+}
+
+// Expire closes unpaid orders past their deadline, until ctx ends.
+func Expire(ctx context.Context, engine *application.Engine, cfg SweeperConfig) {
+	every(ctx, cfg.Log, "expiry", cfg.ExpireEvery, func(ctx context.Context) error {
+		_, err := engine.Expire(ctx)
+		return err
+	})
+}
+
+// Relay applies effects that were left behind, until ctx ends.
+func Relay(ctx context.Context, engine *application.Engine, cfg SweeperConfig) {
+	every(ctx, cfg.Log, "relay", cfg.RelayEvery, func(ctx context.Context) error {
+		_, err := engine.Relay(ctx)
+		return err
+	})
+}
+
+// Reconcile compares the stores of every sale, until ctx ends.
+func Reconcile(ctx context.Context, engine *application.Engine, cfg SweeperConfig) {
+	if cfg.ReconcileEvery == 0 {
+		return
+	}
+	every(ctx, cfg.Log, "reconcile", cfg.ReconcileEvery, func(ctx context.Context) error {
+		_, err := engine.ReconcileAll(ctx, cfg.Repair)
+		return err
+	})
+}

@@ -1,0 +1,133 @@
+package application
+
+import (
+	"log/slog"
+	"time"
+
+	"seckill/domain"
+)
+
+// Accept says when a grab is answered.
+type Accept string
+
+// The accept modes.
+const (
+	// AcceptQueued answers as soon as the hold and its queue entry exist. It
+	// is for durable queues.
+	AcceptQueued Accept = "queued"
+	// AcceptCommitted answers when the ledger has committed the order, so that
+	// an accepted order survives the loss of the hot store.
+	AcceptCommitted Accept = "committed"
+)
+
+// Ports are the adapters that the engine works with.
+type Ports struct {
+	Stock       domain.Stock
+	Queue       domain.OrderQueue
+	Orders      domain.Orders
+	Outbox      domain.Outbox
+	DeadLetters domain.DeadLetters
+	Activities  domain.Activities
+	Lock        domain.Lock
+	Clock       domain.Clock
+	IDs         domain.IDs
+}
+
+// Config is what can be set about the use cases. The zero value of a field
+// means its default.
+type Config struct {
+	// Accept is AcceptQueued by default.
+	Accept Accept
+	// AcceptWait bounds how long a grab waits for the commit with
+	// AcceptCommitted. Default 5 s. After it the outcome is unknown.
+	AcceptWait time.Duration
+	// LockTTL is the lease of preheat, expiry, reconcile and relay. Default
+	// 3 s; a watchdog renews it for as long as the work runs.
+	LockTTL time.Duration
+	// LockPerActivity makes one lock key per activity instead of per sale.
+	LockPerActivity bool
+	// MaxAttempts is how often an order that alone cannot be placed is tried
+	// before it becomes a dead letter. Default 5. Outages do not count.
+	MaxAttempts int
+	// Grace is how long reconcile lets a difference between the stores stand
+	// before it counts as drift. Default 2 s.
+	Grace time.Duration
+	// Log receives everything the engine has to say. Default: slog.Default().
+	Log *slog.Logger
+	// Observer counts what happens. Default: nobody counts.
+	Observer Observer
+}
+
+// Observer counts what the engine does; a metrics adapter implements it. Its
+// methods must not block.
+type Observer interface {
+	// Grabbed is called once per grab that the hot store answered.
+	Grabbed(verdict domain.Verdict, took time.Duration)
+	// Placed is called once per ledger batch.
+	Placed(orders int, took time.Duration)
+	// Drifted is called when a sale's stores disagree by so many units.
+	Drifted(sale domain.SaleID, units int64)
+	// Buried is called for each new dead letter.
+	Buried()
+}
+
+type unobserved struct{}
+
+func (unobserved) Grabbed(domain.Verdict, time.Duration) {}
+func (unobserved) Placed(int, time.Duration)             {}
+func (unobserved) Drifted(domain.SaleID, int64)          {}
+func (unobserved) Buried()                               {}
+
+// Engine is the flash-sale engine: all use cases. Its methods may be called
+// from many goroutines.
+type Engine struct {
+	Ports
+	cfg     Config
+	log     *slog.Logger
+	watch   Observer
+	catalog *catalog
+	events  *events
+	waits   *waits
+}
+
+// New puts an engine together. It starts nothing: the workers drive it.
+func New(ports Ports, cfg Config) *Engine {
+	if cfg.Accept == "" {
+		cfg.Accept = AcceptQueued
+	}
+	if cfg.AcceptWait == 0 {
+		cfg.AcceptWait = 5 * time.Second
+	}
+	if cfg.LockTTL == 0 {
+		cfg.LockTTL = 3 * time.Second
+	}
+	if cfg.MaxAttempts == 0 {
+		cfg.MaxAttempts = 5
+	}
+	if cfg.Grace == 0 {
+		cfg.Grace = 2 * time.Second
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	if cfg.Observer == nil {
+		cfg.Observer = unobserved{}
+	}
+	return &Engine{
+		Ports:   ports,
+		cfg:     cfg,
+		log:     cfg.Log,
+		watch:   cfg.Observer,
+		catalog: newCatalog(ports.Activities, ports.Clock),
+		events:  &events{},
+		waits:   newWaits(ports.Orders, cfg.Log),
+	}
+}
+
+// lockKey is the key that guards the work on a sale.
+func (e *Engine) lockKey(sale domain.SaleID) string {
+	if e.cfg.LockPerActivity {
+		return "activity:" + domain.SaleID{Activity: sale.Activity}.String()
+	}
+	return "sale:" + sale.String()
+}

@@ -1,0 +1,179 @@
+package application
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"seckill/domain"
+)
+
+// GrabRequest asks for units of a sale.
+type GrabRequest struct {
+	Sale     domain.SaleID
+	Buyer    domain.BuyerID
+	Quantity int64 // units, 1 … domain.MaxQuantity; 0 means 1
+	// Request makes the grab repeatable: the same buyer, sale and request id
+	// have the same answer. Empty: every call is a grab of its own.
+	Request domain.RequestID
+}
+
+// Grab decides at once whether the buyer gets the units. A refusal is a
+// verdict, not an error.
+//
+// Errors: ErrInvalid (names the field; nothing happened); ErrUnavailable: the
+// outcome is unknown. Then Outcome.Order is the order id that was tried, and
+// calling again with the same Request is safe.
+func (e *Engine) Grab(ctx context.Context, req GrabRequest) (domain.Outcome, error) {
+	claim, err := req.claim()
+	if err != nil {
+		return domain.Outcome{}, err
+	}
+	start := e.Clock.Now()
+	claim.Order = e.IDs.OrderID(req.Sale)
+
+	// The waiter is there before the hold is, so the commit cannot slip past it.
+	var commit *wait
+	if e.cfg.Accept == AcceptCommitted {
+		commit = e.waits.add(claim.Order)
+		defer commit.stop()
+	}
+
+	outcome, err := e.reserve(ctx, req.Sale, claim)
+	if err == nil && commit != nil && outcome.Verdict == domain.Accepted {
+		outcome, err = e.committed(ctx, outcome, commit)
+	}
+	e.logGrab(ctx, claim, outcome, err)
+	if err != nil {
+		return domain.Outcome{Order: claim.Order}, fmt.Errorf("grab: %w", err)
+	}
+	e.watch.Grabbed(outcome.Verdict, e.Clock.Now().Sub(start))
+	return outcome, nil
+}
+
+func (r GrabRequest) claim() (domain.Claim, error) {
+	if r.Quantity == 0 {
+		r.Quantity = 1
+	}
+	if err := checkSale(r.Sale); err != nil {
+		return domain.Claim{}, err
+	}
+	if r.Quantity < 1 || r.Quantity > domain.MaxQuantity {
+		return domain.Claim{}, domain.Invalid("quantity", "must be an integer from 1 to %d", domain.MaxQuantity)
+	}
+	if _, err := domain.ParseBuyerID(string(r.Buyer)); err != nil {
+		return domain.Claim{}, err
+	}
+	if r.Request != "" {
+		if _, err := domain.ParseRequestID(string(r.Request)); err != nil {
+			return domain.Claim{}, err
+		}
+	}
+	return domain.Claim{Buyer: r.Buyer, Request: r.Request, Quantity: r.Quantity}, nil
+}
+
+func checkSale(sale domain.SaleID) error {
+	if sale.Activity < 1 || sale.Activity > domain.MaxInteger {
+		return domain.Invalid("activityId", "must be an integer from 1 to %d", int64(domain.MaxInteger))
+	}
+	if sale.SKU < 1 || sale.SKU > domain.MaxInteger {
+		return domain.Invalid("skuId", "must be an integer from 1 to %d", int64(domain.MaxInteger))
+	}
+	return nil
+}
+
+// reserve asks the hot store, and tells a sale that nobody knows from one that
+// should be there and is not.
+func (e *Engine) reserve(ctx context.Context, sale domain.SaleID, claim domain.Claim) (domain.Outcome, error) {
+	outcomes, err := e.Stock.Reserve(ctx, sale, []domain.Claim{claim})
+	if err != nil {
+		return domain.Outcome{}, err
+	}
+	outcome := outcomes[0]
+	if outcome.Verdict != domain.NotReady {
+		return outcome, nil
+	}
+	known, err := e.catalog.knows(ctx, sale)
+	if err != nil {
+		return domain.Outcome{}, err
+	}
+	if !known {
+		outcome.Verdict = domain.UnknownSale
+		return outcome, nil
+	}
+	e.log.LogAttrs(ctx, slog.LevelError, "a known sale is not in the hot store: preheat it",
+		slog.String("sale", sale.String()))
+	return outcome, nil
+}
+
+// committed waits until the ledger has the order. A rejection by the ledger's
+// last gate becomes the refusal that it is.
+func (e *Engine) committed(ctx context.Context, outcome domain.Outcome, commit *wait) (domain.Outcome, error) {
+	if outcome.Order != commit.id { // a replay: the order is an earlier one
+		commit = e.waits.add(outcome.Order)
+		defer commit.stop()
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.AcceptWait)
+	defer cancel()
+	order, err := commit.result(ctx)
+	if err != nil {
+		return domain.Outcome{}, fmt.Errorf("%w: order %s is held but its commit was not seen in time: %w", domain.ErrUnavailable, outcome.Order, err)
+	}
+	if order.Status != domain.Rejected || outcome.Replayed {
+		return outcome, nil
+	}
+	switch order.Reason {
+	case domain.ReasonSoldOut:
+		outcome.Verdict = domain.SoldOut
+	case domain.ReasonLimitReached:
+		outcome.Verdict = domain.LimitReached
+	default:
+		return domain.Outcome{}, fmt.Errorf("%w: order %s was rejected: %s", domain.ErrUnavailable, order.ID, order.Reason)
+	}
+	return outcome, nil
+}
+
+// logGrab writes one line per grab: winners at info, refusals at debug, since
+// a flash sale refuses a thousand times for each unit it sells.
+func (e *Engine) logGrab(ctx context.Context, claim domain.Claim, outcome domain.Outcome, err error) {
+	level := slog.LevelDebug
+	switch {
+	case err != nil:
+		level = slog.LevelError
+	case outcome.Verdict == domain.Accepted:
+		level = slog.LevelInfo
+	}
+	if !e.log.Enabled(ctx, level) {
+		return
+	}
+	biz := string(claim.Request)
+	if biz == "" {
+		biz = string(claim.Order)
+	}
+	attrs := []slog.Attr{
+		slog.String("biz_id", biz),
+		slog.String("order_id", string(claim.Order)),
+		slog.String("buyer", string(claim.Buyer)),
+		slog.Int64("quantity", claim.Quantity),
+	}
+	if err != nil {
+		attrs = append(attrs, slog.String("outcome", "unknown"), slog.Any("error", err))
+	} else {
+		attrs[1] = slog.String("order_id", string(outcome.Order))
+		attrs = append(attrs,
+			slog.String("outcome", outcome.Verdict.String()),
+			slog.Bool("replayed", outcome.Replayed),
+			slog.Int64("stock_before", outcome.Before),
+			slog.Int64("stock_after", outcome.After))
+	}
+	e.log.LogAttrs(ctx, level, "grab", attrs...)
+}
+
+// compensationTimeout bounds work that must go on although its caller is gone.
+const compensationTimeout = 3 * time.Second
+
+// detached is a context for such work.
+func detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), compensationTimeout)
+}

@@ -1,0 +1,145 @@
+package application
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"seckill/domain"
+)
+
+// maxPlace bounds the orders of one ledger transaction.
+const maxPlace = 500
+
+// Persist brings deliveries of the queue into the ledger and acknowledges
+// those that are done. What is not acknowledged comes back through the queue.
+//
+// A delivery is done when every one of its orders is in the ledger, as an
+// order, a rejection or a dead letter. An error means that the ledger or the
+// queue did not work: try again later.
+func (e *Engine) Persist(ctx context.Context, deliveries []domain.Delivery) error {
+	var orders []domain.Order
+	var from []int // the delivery of each order
+	undone := make([]bool, len(deliveries))
+	for i, d := range deliveries {
+		if d.Problem != "" {
+			if err := e.bury(ctx, domain.DeadLetter{Payload: d.Raw, Reason: d.Problem}); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, intent := range d.Intents {
+			orders = append(orders, orderOf(intent))
+			from = append(from, i)
+		}
+	}
+	for start := 0; start < len(orders); start += maxPlace {
+		end := min(start+maxPlace, len(orders))
+		placed, err := e.place(ctx, orders[start:end])
+		if err != nil {
+			return err
+		}
+		for k, p := range placed {
+			done, err := e.conclude(ctx, p, deliveries[from[start+k]].Attempts)
+			if err != nil {
+				return err
+			}
+			if !done {
+				undone[from[start+k]] = true
+			}
+		}
+	}
+	var done []domain.Delivery
+	for i, d := range deliveries {
+		if !undone[i] {
+			done = append(done, d)
+		}
+	}
+	if err := e.Queue.Ack(ctx, done...); err != nil {
+		return fmt.Errorf("acknowledge: %w", err)
+	}
+	return nil
+}
+
+func orderOf(intent domain.Intent) domain.Order {
+	return domain.Order{
+		ID: intent.Order.Order(), Sale: intent.Sale, Buyer: intent.Buyer, Request: intent.Request,
+		Quantity: intent.Quantity, Epoch: intent.Epoch, Hold: intent.Order,
+	}
+}
+
+func intentOf(order domain.Order) domain.Intent {
+	return domain.Intent{
+		Order: order.ID, Sale: order.Sale, Buyer: order.Buyer, Request: order.Request,
+		Quantity: order.Quantity, Epoch: order.Epoch,
+	}
+}
+
+func (e *Engine) place(ctx context.Context, orders []domain.Order) ([]domain.Placed, error) {
+	start := e.Clock.Now()
+	placed, err := e.Orders.Place(ctx, orders)
+	if err != nil {
+		return nil, fmt.Errorf("place %d orders: %w", len(orders), err)
+	}
+	e.watch.Placed(len(orders), e.Clock.Now().Sub(start))
+	return placed, nil
+}
+
+// conclude tells what became of one order. It returns false when the order has
+// to come back: it alone could not be placed and has tries left, or a
+// subscriber did not take the news.
+func (e *Engine) conclude(ctx context.Context, p domain.Placed, attempt int) (bool, error) {
+	switch {
+	case p.Err != nil:
+		e.log.Error("an order cannot be placed", "order_id", p.Order.ID, "attempt", attempt, "error", p.Err)
+		if attempt < e.cfg.MaxAttempts {
+			return false, nil
+		}
+		return true, e.buryOrder(ctx, p)
+	case p.Order.Status == domain.Rejected:
+		// Its effect releases the hold; doing it here as well has the units on
+		// sale again at once.
+		e.waits.tell(p.Order)
+		e.release(ctx, p.Order.Sale, p.Order.Hold)
+		e.log.Warn("order rejected by the ledger", "order_id", p.Order.ID, "reason", p.Order.Reason)
+	case p.Order.Status == domain.Pending:
+		if err := e.publish(ctx, p.Order); err != nil {
+			e.log.Warn("a subscriber did not take an event", "order_id", p.Order.ID, "error", err)
+			return false, nil
+		}
+	default: // redelivered after it moved on; its own effect tells
+		e.waits.tell(p.Order)
+	}
+	return true, nil
+}
+
+func (e *Engine) buryOrder(ctx context.Context, p domain.Placed) error {
+	intent := intentOf(p.Order)
+	payload, err := json.Marshal(intent)
+	if err != nil {
+		return fmt.Errorf("bury order %s: %w", p.Order.ID, err)
+	}
+	if err := e.bury(ctx, domain.DeadLetter{Intent: intent, Payload: string(payload), Reason: p.Err.Error()}); err != nil {
+		return err
+	}
+	e.release(ctx, p.Order.Sale, p.Order.Hold)
+	return nil
+}
+
+func (e *Engine) bury(ctx context.Context, letter domain.DeadLetter) error {
+	if err := e.DeadLetters.Bury(ctx, letter); err != nil {
+		return fmt.Errorf("bury: %w", err)
+	}
+	e.watch.Buried()
+	e.log.Error("dead letter", "order_id", letter.Intent.Order, "reason", letter.Reason)
+	return nil
+}
+
+// release frees a hold ahead of its effect, which does it again if this fails.
+func (e *Engine) release(ctx context.Context, sale domain.SaleID, hold domain.OrderID) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	if _, err := e.Stock.Release(ctx, sale, hold); err != nil {
+		e.log.Warn("release is left to the relay", "order_id", hold, "error", err)
+	}
+}

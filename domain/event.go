@@ -1,0 +1,13 @@
+package domain
+
+import "context"
+
+// Event tells that an order reached a status. It is delivered at least once;
+// order id and status together tell repeats apart.
+type Event struct {
+	Order Order // Order.Status is what happened
+}
+
+// Subscriber hears events. An error has the event delivered again later.
+// It must be quick: it runs in the line of the order's own progress.
+type Subscriber func(ctx context.Context, event Event) error

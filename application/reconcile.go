@@ -63,25 +63,20 @@ func (e *Engine) reconcile(ctx context.Context, id domain.ActivityID, repair, re
 	return report, nil
 }
 
-// ReconcileAll is Reconcile of every activity that the hot store may hold, as
-// the periodic check calls it. A sale whose counters agree is not counted record
-// by record, since that keeps the hot store busy. It returns how many sales were
-// not balanced.
-func (e *Engine) ReconcileAll(ctx context.Context, repair bool) (int, error) {
-	bad := 0
+// ReconcileAll is Reconcile of every activity that the hot store may hold. With
+// records, each sale is also counted record by record, which keeps the hot store
+// busy; without, only where the counters disagree.
+func (e *Engine) ReconcileAll(ctx context.Context, repair, records bool) ([]Report, error) {
+	var reports []Report
 	err := e.eachActivity(ctx, func(activity domain.Activity) error {
 		if activity.State == domain.Draft || activity.State == domain.Archived {
 			return nil
 		}
-		report, err := e.reconcile(ctx, activity.ID, repair, false)
-		for _, sale := range report.Sales {
-			if !sale.Balanced {
-				bad++
-			}
-		}
+		report, err := e.reconcile(ctx, activity.ID, repair, records)
+		reports = append(reports, report)
 		return err
 	})
-	return bad, err
+	return reports, err
 }
 
 // repair works through the differences. Each step is safe to repeat.

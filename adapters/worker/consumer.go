@@ -48,7 +48,6 @@ func (c *Consumer) Run(ctx context.Context) {
 }
 
 func (c *Consumer) read(ctx context.Context, partition int) {
-	const firstWait, maxWait = 50 * time.Millisecond, 2 * time.Second
 	wait := firstWait
 	for ctx.Err() == nil {
 		// Redelivered entries first: they are older.
@@ -60,11 +59,14 @@ func (c *Consumer) read(ctx context.Context, partition int) {
 			wait = firstWait
 			continue
 		}
-		c.cfg.Log.Error("consumer failed", "partition", partition, "error", err, "retry_in", wait)
+		c.cfg.Log.Error("consumer failed", "partition", partition, "error", err, "retry_in", wait.String())
 		sleep(ctx, wait)
 		wait = min(2*wait, maxWait)
 	}
 }
+
+// Pauses after a failure: short at first, since most outages are.
+const firstWait, maxWait = 50 * time.Millisecond, 2 * time.Second
 
 // step takes entries from the queue and persists them. Once it has entries it
 // goes on although ctx may end: they are this process's to finish.
@@ -75,9 +77,23 @@ func (c *Consumer) step(ctx context.Context, partition int, take func(context.Co
 	}
 	c.slots <- struct{}{}
 	defer func() { <-c.slots }()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.PlaceTimeout)
+	return c.persist(ctx, deliveries)
+}
+
+// persist tries a batch again while the ledger is away: there is nothing better
+// to do, and the batch is done the moment the ledger is back. It gives up in
+// time for the queue to hand the batch to somebody else.
+func (c *Consumer) persist(ctx context.Context, deliveries []domain.Delivery) error {
+	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.PlaceTimeout)
 	defer cancel()
-	return c.engine.Persist(ctx, deliveries)
+	wait := firstWait
+	for {
+		err := c.engine.Persist(work, deliveries)
+		if err == nil || work.Err() != nil || !sleep(ctx, wait) {
+			return err
+		}
+		wait = min(2*wait, maxWait)
+	}
 }
 
 // Drain persists what is left in the queue, until it is empty or ctx ends. A

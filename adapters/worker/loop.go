@@ -16,7 +16,7 @@ func every(ctx context.Context, log *slog.Logger, what string, pause time.Durati
 	for sleep(ctx, wait) {
 		if err := work(ctx); err != nil && ctx.Err() == nil {
 			wait = min(2*wait, max(maxPause, pause))
-			log.Error(what+" failed", "error", err, "retry_in", wait)
+			log.Error(what+" failed", "error", err, "retry_in", wait.String())
 			continue
 		}
 		wait = pause

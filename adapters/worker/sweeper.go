@@ -39,7 +39,7 @@ func Reconcile(ctx context.Context, engine *application.Engine, cfg SweeperConfi
 		return
 	}
 	every(ctx, cfg.Log, "reconcile", cfg.ReconcileEvery, func(ctx context.Context) error {
-		_, err := engine.ReconcileAll(ctx, cfg.Repair)
+		_, err := engine.ReconcileAll(ctx, cfg.Repair, false)
 		return err
 	})
 }

@@ -1,0 +1,87 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+
+	"go.uber.org/fx"
+
+	"seckill/adapters/httpapi"
+	"seckill/adapters/sqlstore"
+	"seckill/adapters/telemetry"
+	"seckill/application"
+	"seckill/domain"
+)
+
+// HTTP adds the listeners of buyers and operators to Module.
+var HTTP = fx.Module("http", fx.Provide(newAPI), fx.Invoke(listen))
+
+// health tells whether this node can take grabs.
+type health struct {
+	stopping atomic.Bool
+	store    *sqlstore.Store
+	hot      pinger
+}
+
+func newHealth(store *sqlstore.Store, hot pinger) *health {
+	return &health{store: store, hot: hot}
+}
+
+func (h *health) ready(ctx context.Context) error {
+	if h.stopping.Load() {
+		return errors.New("shutting down")
+	}
+	if err := h.hot(ctx); err != nil {
+		return fmt.Errorf("hot store: %w", err)
+	}
+	if err := h.store.Ping(ctx); err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	return nil
+}
+
+func newAPI(config Config, engine *application.Engine, metrics *telemetry.Metrics, health *health, clock domain.Clock, log *slog.Logger) *httpapi.API {
+	return httpapi.New(engine, httpapi.Config{
+		AdminToken: config.Admin.Token, DefaultPaymentWindow: config.PaymentWindow,
+		Metrics: metrics.Handler(), Ready: health.ready, Clock: clock, Log: log,
+	})
+}
+
+// listen opens both listeners with the application. At the stop the node first
+// says that it is not ready, then takes no new request and finishes the others.
+func listen(lc fx.Lifecycle, config Config, api *httpapi.API, health *health, shutdown fx.Shutdowner, log *slog.Logger) {
+	if config.Auth == "body" {
+		log.Warn("auth=body: a request says who its buyer is; let only a gateway that checks reach the buyers' listener")
+	}
+	servers := []*http.Server{
+		httpapi.Server(config.Admin.Addr, api.Operator()),
+		httpapi.Server(config.Addr, api.Buyer()),
+	}
+	for _, server := range servers {
+		lc.Append(fx.Hook{
+			OnStart: func(ctx context.Context) error {
+				listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", server.Addr)
+				if err != nil {
+					return fmt.Errorf("listen: %w", err)
+				}
+				log.Info("listening", "addr", listener.Addr().String())
+				go func() {
+					if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+						log.Error("listener failed", "addr", server.Addr, "error", err)
+						_ = shutdown.Shutdown(fx.ExitCode(1))
+					}
+				}()
+				return nil
+			},
+			OnStop: func(ctx context.Context) error {
+				health.stopping.Store(true)
+				return server.Shutdown(ctx)
+			},
+		})
+	}
+}

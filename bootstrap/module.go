@@ -1,0 +1,205 @@
+// Package bootstrap wires the engine: configuration, the choice of adapters and
+// the life of their connections and loops.
+//
+// Another program embeds the engine with
+//
+//	fx.New(fx.Supply(config), bootstrap.Module, fx.Invoke(func(e *application.Engine) { … }))
+//
+// and swaps an adapter with fx.Decorate on the port that it implements.
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"go.uber.org/fx"
+
+	"seckill/adapters/memory"
+	"seckill/adapters/redislock"
+	"seckill/adapters/redisstock"
+	"seckill/adapters/sqlstore"
+	"seckill/adapters/system"
+	"seckill/adapters/telemetry"
+	"seckill/application"
+	"seckill/domain"
+)
+
+// startTimeout bounds each store's first answer.
+const startTimeout = 10 * time.Second
+
+// Stores is the engine over its stores, with nothing that runs by itself. It
+// needs a Config and a *slog.Logger, as fx.Supply gives them. Constructors
+// connect, so a store that cannot be used is an error of the application's start.
+var Stores = fx.Module("stores", fx.Provide(
+	openStore,
+	openHot,
+	newEngine,
+	newHealth,
+	telemetry.New,
+	func() domain.Clock { return system.Clock{} },
+	func() domain.IDs { return system.IDs{} },
+), fx.Invoke(agree))
+
+// Module is the engine with its loops: consumers, expiry, relay, reconcile. It
+// has no listeners: other modules of the process call the use cases directly.
+var Module = fx.Module("seckill", Stores, fx.Invoke(prepare, runWorkers))
+
+// ledger is the SQL store under each of the ports that it implements.
+type ledger struct {
+	fx.Out
+	Store       *sqlstore.Store
+	Orders      domain.Orders
+	Outbox      domain.Outbox
+	DeadLetters domain.DeadLetters
+	Activities  domain.Activities
+	Fences      domain.Fences
+	Deployment  domain.Deployment
+}
+
+func openStore(lc fx.Lifecycle, config Config) (ledger, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	store, err := sqlstore.Open(ctx, config.store())
+	if err != nil {
+		return ledger{}, fmt.Errorf("database: %w", err)
+	}
+	lc.Append(fx.StopHook(store.Close))
+	if err := store.CheckSchema(ctx); err != nil {
+		return ledger{}, fmt.Errorf("database: %w", err)
+	}
+	return ledger{
+		Store: store, Orders: store, Outbox: store, DeadLetters: store,
+		Activities: store, Fences: store, Deployment: store,
+	}, nil
+}
+
+func (c Config) store() sqlstore.Config {
+	return sqlstore.Config{URL: c.Database, MaxOpen: c.DatabasePool}
+}
+
+// Migrate applies the versioned migrations to the configured database.
+func Migrate(ctx context.Context, config Config, log *slog.Logger) error {
+	return sqlstore.Migrate(ctx, config.store(), func(format string, args ...any) {
+		log.Info(fmt.Sprintf(format, args...))
+	})
+}
+
+// hot is everything that lives beside the ledger.
+type hot struct {
+	fx.Out
+	Stock domain.Stock
+	Queue domain.OrderQueue
+	Lock  domain.Lock
+	Ping  pinger
+}
+
+// pinger asks the hot store for a sign of life.
+type pinger func(context.Context) error
+
+func openHot(lc fx.Lifecycle, config Config, clock domain.Clock, fences domain.Fences, metrics *telemetry.Metrics, log *slog.Logger) (hot, error) {
+	if config.Stock == "memory" {
+		stock := memory.NewStock(clock, memory.WithBackoff(config.ReclaimAfter, 16*config.ReclaimAfter))
+		return hot{
+			Stock: stock, Queue: stock.Queue(), Lock: memory.NewLock(fences, config.Lock.Wait),
+			Ping: func(context.Context) error { return nil },
+		}, nil
+	}
+	return openRedis(lc, config, fences, metrics, log)
+}
+
+func openRedis(lc fx.Lifecycle, config Config, fences domain.Fences, metrics *telemetry.Metrics, log *slog.Logger) (hot, error) {
+	client, blocking, err := redisstock.Connect(redisstock.ConnectConfig{
+		Addrs: config.Redis.Addrs, Cluster: config.Redis.Cluster, Master: config.Redis.Master,
+		Username: config.Redis.Username, Password: config.Redis.Password, DB: config.Redis.DB,
+		PoolSize: config.Redis.Pool, PoolTimeout: config.Redis.PoolWait,
+		DialTimeout: config.Redis.Timeout, ReadTimeout: config.Redis.Timeout, WriteTimeout: config.Redis.Timeout,
+	})
+	if err != nil {
+		return hot{}, fmt.Errorf("redis: %w", err)
+	}
+	lc.Append(fx.StopHook(client.Close))
+	lc.Append(fx.StopHook(blocking.Close))
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	if err := client.Ping(ctx).Err(); err != nil {
+		return hot{}, fmt.Errorf("redis: no answer from %v: %w: start Redis there or set redis.addrs (SECKILL_REDIS_ADDRS)", config.Redis.Addrs, err)
+	}
+	stock, err := redisstock.New(redisstock.Config{
+		Client: client, Blocking: blocking, Prefix: config.Redis.Prefix,
+		Partitions: config.Redis.Partitions, ReclaimAfter: config.ReclaimAfter,
+	})
+	if err != nil {
+		return hot{}, fmt.Errorf("redis: %w", err)
+	}
+	lock := redislock.New(redislock.Config{
+		Client: client, Fences: fences, Prefix: config.Redis.Prefix + ":lock:", Wait: config.Lock.Wait, Logger: log,
+		Observer: redislock.Observer{Asked: metrics.LockAsked, Held: metrics.LockHeld},
+	})
+	return hot{
+		Stock: stock, Queue: stock.Queue(), Lock: lock,
+		Ping: func(ctx context.Context) error { return client.Ping(ctx).Err() },
+	}, nil
+}
+
+type enginePorts struct {
+	fx.In
+	Stock       domain.Stock
+	Queue       domain.OrderQueue
+	Orders      domain.Orders
+	Outbox      domain.Outbox
+	DeadLetters domain.DeadLetters
+	Activities  domain.Activities
+	Lock        domain.Lock
+	Clock       domain.Clock
+	IDs         domain.IDs
+}
+
+func newEngine(config Config, ports enginePorts, metrics *telemetry.Metrics, log *slog.Logger) *application.Engine {
+	return application.New(application.Ports{
+		Stock: ports.Stock, Queue: ports.Queue, Orders: ports.Orders, Outbox: ports.Outbox,
+		DeadLetters: ports.DeadLetters, Activities: ports.Activities, Lock: ports.Lock,
+		Clock: ports.Clock, IDs: ports.IDs,
+	}, application.Config{
+		Accept: config.Accept, AcceptWait: config.AcceptWait,
+		LockTTL: config.Lock.TTL, LockPerActivity: config.Lock.Scope == "activity",
+		Log: log, Observer: metrics,
+	})
+}
+
+// agree refuses a node whose keys would not be the other nodes' keys.
+func agree(lc fx.Lifecycle, config Config, deployment domain.Deployment) {
+	if config.Stock == "memory" {
+		return
+	}
+	lc.Append(fx.StartHook(func(ctx context.Context) error {
+		mine := strconv.Itoa(config.Redis.Partitions)
+		theirs, err := deployment.Agree(ctx, "redis.partitions of "+config.Redis.Prefix, mine)
+		if err != nil {
+			return fmt.Errorf("database: %w", err)
+		}
+		if theirs != mine {
+			return domain.Invalid("redis.partitions", "is %s here and %s on the deployment's other nodes: set it to %s", mine, theirs, theirs)
+		}
+		return nil
+	}))
+}
+
+// prepare says what an operator should know of the configuration, and fills a
+// hot store that begins to exist with the process.
+func prepare(lc fx.Lifecycle, config Config, engine *application.Engine, queue domain.OrderQueue, metrics *telemetry.Metrics, log *slog.Logger) {
+	metrics.Queue(func() (domain.Depth, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		return queue.Depth(ctx)
+	})
+	if config.Consumers > config.DatabasePool/2 {
+		log.Warn("consumers take more than half of the database pool: requests may wait for a connection",
+			"consumers", config.Consumers, "database_pool", config.DatabasePool)
+	}
+	if config.Stock == "memory" {
+		lc.Append(fx.StartHook(engine.Rebuild))
+	}
+}

@@ -1,0 +1,61 @@
+package bootstrap
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"go.uber.org/fx"
+
+	"seckill/adapters/worker"
+	"seckill/application"
+	"seckill/domain"
+)
+
+// runWorkers starts the loops with the application and stops them before the
+// stores close: no new batch is read, batches on their way are finished, and a
+// queue in memory is emptied into the ledger.
+func runWorkers(lc fx.Lifecycle, config Config, engine *application.Engine, queue domain.OrderQueue, log *slog.Logger) {
+	consumer := worker.NewConsumer(engine, queue, worker.ConsumerConfig{
+		Consumers: config.Consumers, Batch: config.Batch,
+		// A batch is given up before its entries are due to somebody else.
+		PlaceTimeout: config.ReclaimAfter * 9 / 10,
+		Log:          log,
+	})
+	sweep := worker.SweeperConfig{
+		ExpireEvery: config.ExpireEvery, RelayEvery: config.RelayEvery,
+		ReconcileEvery: config.ReconcileEvery, Repair: config.ReconcileRepair, Log: log,
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	lc.Append(fx.Hook{
+		OnStart: func(context.Context) error {
+			running.Go(func() { consumer.Run(ctx) })
+			running.Go(func() { worker.Expire(ctx, engine, sweep) })
+			running.Go(func() { worker.Relay(ctx, engine, sweep) })
+			running.Go(func() { worker.Reconcile(ctx, engine, sweep) })
+			return nil
+		},
+		OnStop: func(stopCtx context.Context) error {
+			stop()
+			if err := waitFor(stopCtx, &running); err != nil {
+				return err
+			}
+			if config.Stock == "memory" {
+				return consumer.Drain(stopCtx)
+			}
+			return nil
+		},
+	})
+}
+
+func waitFor(ctx context.Context, group *sync.WaitGroup) error {
+	done := make(chan struct{})
+	go func() { group.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

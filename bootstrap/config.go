@@ -169,6 +169,12 @@ func loadFile(k *koanf.Koanf, path string) error {
 // decode turns text into the types of Config, one key at a time, so that an
 // error can name the key.
 func decode(k *koanf.Koanf) (Config, error) {
+	if text, ok := k.Get("redis.addrs").(string); ok {
+		list := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+		if err := k.Set("redis.addrs", list); err != nil {
+			return Config{}, err
+		}
+	}
 	for _, s := range settings {
 		one := koanf.New(".")
 		if err := one.Load(confmap.Provider(map[string]any{s.key: k.Get(s.key)}, "."), nil); err != nil {

@@ -1,0 +1,73 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"seckill/domain"
+)
+
+// limitBody refuses bodies of more than limit bytes and closes their
+// connection, so that the rest need not be read.
+func limitBody(limit int64) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, limit)
+	}
+}
+
+// readBody reads the body, which may be empty. One that is not must be JSON.
+func readBody(c *gin.Context) ([]byte, error) {
+	data, err := io.ReadAll(c.Request.Body)
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		c.Header("Connection", "close")
+		return nil, errTooLarge
+	case err != nil:
+		return nil, domain.Invalid("body", "could not be read to its end")
+	case len(data) > 0 && !isJSON(c.GetHeader("Content-Type")):
+		return nil, errMediaType
+	}
+	return data, nil
+}
+
+func isJSON(contentType string) bool {
+	if contentType == "application/json" {
+		return true
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && media == "application/json"
+}
+
+func requiredBody(c *gin.Context) ([]byte, error) {
+	data, err := readBody(c)
+	if err == nil && len(data) == 0 {
+		err = domain.Invalid("body", "is missing")
+	}
+	return data, err
+}
+
+// object reads a body that must be a JSON object.
+func object(c *gin.Context) (*fields, error) {
+	data, err := requiredBody(c)
+	if err != nil {
+		return nil, err
+	}
+	return parseObject(data)
+}
+
+// optionalObject reads a body that may be empty, which is then as good as {}.
+func optionalObject(c *gin.Context) (*fields, error) {
+	data, err := readBody(c)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) == 0 {
+		return &fields{}, nil
+	}
+	return parseObject(data)
+}

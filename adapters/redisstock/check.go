@@ -1,0 +1,110 @@
+package redisstock
+
+import (
+	"fmt"
+
+	"seckill/domain"
+)
+
+const (
+	maxClaims  = 1000 // one call's claims; the scripts check it too
+	maxIDs     = 1000 // hold ids of one script call
+	maxOrderID = 128  // characters of a hold id
+)
+
+func checkClaims(claims []domain.Claim) error {
+	if len(claims) > maxClaims {
+		return domain.Invalid("claims", "must be at most %d", maxClaims)
+	}
+	for _, claim := range claims {
+		if err := checkClaim(claim); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkClaim keeps out what the parsers of package domain refuse, whoever
+// called: the scripts rely on ids without separators.
+func checkClaim(claim domain.Claim) error {
+	if !allowed(string(claim.Order), maxOrderID, "") {
+		return domain.Invalid("orderId", "is not an order id")
+	}
+	if _, err := domain.ParseBuyerID(string(claim.Buyer)); err != nil {
+		return err
+	}
+	if claim.Request != "" {
+		if _, err := domain.ParseRequestID(string(claim.Request)); err != nil {
+			return err
+		}
+	}
+	if claim.Quantity < 1 || claim.Quantity > domain.MaxQuantity {
+		return domain.Invalid("quantity", "must be an integer from 1 to %d", domain.MaxQuantity)
+	}
+	return nil
+}
+
+func checkIDs(ids []domain.OrderID) error {
+	for _, id := range ids {
+		if !allowed(string(id), maxOrderID, "") {
+			return domain.Invalid("orderId", "is not an order id")
+		}
+	}
+	return nil
+}
+
+// checkHold accepts a hold that comes from the ledger.
+func checkHold(hold domain.Hold) error {
+	if hold.State != domain.Held && hold.State != domain.Sold {
+		return domain.Invalid("holds", "must be held or sold")
+	}
+	return checkClaim(domain.Claim{Order: hold.Order, Buyer: hold.Buyer, Request: hold.Request, Quantity: hold.Quantity})
+}
+
+func checkGate(gate domain.Gate) error {
+	if gate.PerUserLimit < 1 || gate.PerUserLimit > domain.MaxInteger {
+		return domain.Invalid("perUserLimit", "must be an integer from 1 to %d", int64(domain.MaxInteger))
+	}
+	if !allowed(string(gate.State), 32, "") || gate.State == sealedState {
+		return domain.Invalid("state", "is not a state")
+	}
+	return nil
+}
+
+func checkFence(fence int64) error {
+	if fence < 0 || fence > domain.MaxInteger {
+		return domain.Invalid("fence", "must be an integer from 0 to %d", int64(domain.MaxInteger))
+	}
+	return nil
+}
+
+func checkLoad(load domain.Load) error {
+	if load.Total < 1 || load.Total > domain.MaxInteger {
+		return domain.Invalid("total", "must be an integer from 1 to %d", int64(domain.MaxInteger))
+	}
+	if load.Epoch < 0 || load.Epoch > domain.MaxInteger {
+		return domain.Invalid("epoch", "must be an integer from 0 to %d", int64(domain.MaxInteger))
+	}
+	if err := checkFence(load.Fence); err != nil {
+		return err
+	}
+	if err := checkGate(load.Gate); err != nil {
+		return err
+	}
+	var units int64
+	seen := make(map[domain.OrderID]bool, len(load.Holds))
+	for _, hold := range load.Holds {
+		if err := checkHold(hold); err != nil {
+			return err
+		}
+		if seen[hold.Order] {
+			return domain.Invalid("holds", "name an order twice")
+		}
+		seen[hold.Order] = true
+		units += hold.Quantity
+	}
+	if units > load.Total {
+		return fmt.Errorf("%d units held and sold of %d: %w", units, load.Total, domain.ErrUnbalanced)
+	}
+	return nil
+}

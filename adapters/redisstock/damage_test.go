@@ -1,0 +1,224 @@
+package redisstock_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"seckill/domain"
+)
+
+// covers S5
+func TestWrongTypeChangesNothing(t *testing.T) {
+	var damages []damage
+	for kind, used := range map[string]string{
+		"sale":     "reserve reacquire release settle requeue adopt correct gate seal archive level audit holds",
+		"holds":    "reserve reacquire release settle requeue adopt correct audit holds",
+		"buyers":   "reserve reacquire release adopt correct audit",
+		"requests": "reserve reacquire adopt",
+		"queue":    "reserve requeue depth",
+		"depth":    "reserve requeue depth",
+	} {
+		damages = append(damages, damage{kind, func(ctx context.Context, w *world) error {
+			if err := w.client.Del(ctx, w.key(kind)).Err(); err != nil {
+				return err
+			}
+			return w.client.RPush(ctx, w.key(kind), "not this").Err()
+		}, used})
+	}
+	eachDamage(t, damages)
+}
+
+// covers S7
+func TestUnreadableFiguresChangeNothing(t *testing.T) {
+	var damages []damage
+	for field, used := range map[string]string{
+		"epoch":     "reserve requeue correct level audit",
+		"total":     "release correct level audit",
+		"available": "reserve reacquire release adopt correct level audit",
+		"held":      "reserve reacquire release settle adopt correct seal archive level audit",
+		"sold":      "settle adopt correct level audit",
+		"queued":    "reserve requeue correct seal archive level audit",
+		"limit":     "reserve reacquire",
+		"starts":    "reserve",
+		"ends":      "reserve",
+		"fence":     "adopt correct gate seal archive",
+	} {
+		for _, figure := range []string{"1e3", "-1", "0x10", "9007199254740992"} {
+			damages = append(damages, damage{field + "=" + figure, func(ctx context.Context, w *world) error {
+				return w.client.HSet(ctx, w.key("sale"), field, figure).Err()
+			}, used})
+		}
+	}
+	eachDamage(t, damages)
+}
+
+// covers S7
+func TestEveryOddFigureIsRefused(t *testing.T) {
+	w := open(t)
+	w.furnish(t)
+	for _, figure := range []string{
+		"1e3", "-1", "0x10", "9007199254740992", "", " 1", "1 ", "+1", "01", "00", "1.0", "1.", "nan", "inf", "-0",
+		"1\n", "1\x00", "99999999999999999999", "１",
+	} {
+		for place, set := range map[string]func() error{
+			"available": func() error { return w.client.HSet(t.Context(), w.key("sale"), "available", figure).Err() },
+			"buyer":     func() error { return w.client.HSet(t.Context(), w.key("buyers"), "alice", figure).Err() },
+			"depth":     func() error { return w.client.Set(t.Context(), w.key("depth"), figure, 0).Err() },
+		} {
+			w.furnish(t)
+			must(t, w.client.Set(t.Context(), w.key("depth"), "3", 0).Err())
+			must(t, set())
+			before := w.snapshot(t)
+			if err := operations["reserve"](t.Context(), w); err == nil {
+				t.Errorf("%s = %q is taken for a figure", place, figure)
+			}
+			w.wantUnchanged(t, before)
+			must(t, w.client.Set(t.Context(), w.key("depth"), "3", 0).Err())
+		}
+	}
+}
+
+// covers S5, S7
+func TestUnreadableRecordsChangeNothing(t *testing.T) {
+	var damages []damage
+	for _, record := range []string{"", "x", "x1|2|alice|r", "h1|1e3|alice|r", "h1|-2|alice|r", "h1|9007199254740992|alice|r"} {
+		damages = append(damages, damage{fmt.Sprintf("%q", record), func(ctx context.Context, w *world) error {
+			return w.client.HSet(ctx, w.key("holds"), string(order("held")), record).Err()
+		}, "release settle requeue correct audit holds"})
+	}
+	damages = append(damages, damage{"buyer", func(ctx context.Context, w *world) error {
+		return w.client.HSet(ctx, w.key("buyers"), "alice", "0x10").Err()
+	}, "reserve release audit"})
+	eachDamage(t, damages)
+}
+
+// A sale whose figures cannot be read is brought back by loading it anew.
+// covers N7, S1
+func TestForcedPreheatBringsBackADamagedSale(t *testing.T) {
+	w := open(t)
+	w.furnish(t)
+	for _, name := range []string{"epoch", "total", "available", "held", "sold", "queued", "limit", "starts", "ends"} {
+		must(t, w.client.HSet(t.Context(), w.key("sale"), name, "0x10").Err())
+	}
+	for _, kind := range []string{"holds", "buyers", "requests"} {
+		must(t, w.client.Del(t.Context(), w.key(kind)).Err())
+		must(t, w.client.RPush(t.Context(), w.key(kind), "not this").Err())
+	}
+	w.preheat(t, domain.Hold{Order: order("held"), Buyer: "alice", Request: "r-held", Quantity: 2, State: domain.Held})
+	if audit := w.audit(t); !audit.Balanced() || audit.Level.Available != 98 || audit.HeldUnits != 2 {
+		t.Fatalf("audit is %+v", audit)
+	}
+	w.reserve(t, claim("new", "dave", 1))
+}
+
+// covers N1, N3
+func TestAuditNamesDamageAndCorrectRepairsIt(t *testing.T) {
+	for _, d := range []struct {
+		name      string
+		do        func(ctx context.Context, w *world) error
+		available int64 // after the repair
+	}{
+		{"three units too many", func(ctx context.Context, w *world) error {
+			return w.client.HIncrBy(ctx, w.key("sale"), "available", 3).Err()
+		}, 95},
+		{"a unit lost", func(ctx context.Context, w *world) error {
+			return w.client.HIncrBy(ctx, w.key("sale"), "held", -1).Err()
+		}, 95},
+		{"held and sold mixed up", func(ctx context.Context, w *world) error {
+			return w.client.HSet(ctx, w.key("sale"), "held", 3, "sold", 2).Err()
+		}, 95},
+		{"a buyer counted too high", func(ctx context.Context, w *world) error {
+			return w.client.HSet(ctx, w.key("buyers"), "alice", 5).Err()
+		}, 95},
+		{"a buyer forgotten", func(ctx context.Context, w *world) error {
+			return w.client.HDel(ctx, w.key("buyers"), "bob").Err()
+		}, 95},
+		{"a buyer invented", func(ctx context.Context, w *world) error {
+			return w.client.HSet(ctx, w.key("buyers"), "mallory", 1).Err()
+		}, 95},
+		{"a record gone", func(ctx context.Context, w *world) error {
+			return w.client.HDel(ctx, w.key("holds"), string(order("held"))).Err()
+		}, 97},
+	} {
+		t.Run(d.name, func(t *testing.T) {
+			w := open(t)
+			w.furnish(t)
+			if audit := w.audit(t); !audit.Balanced() {
+				t.Fatalf("before the damage: %+v", audit)
+			}
+			must(t, d.do(t.Context(), w))
+			audit := w.audit(t)
+			if audit.Balanced() {
+				t.Fatalf("audit does not see it: %+v", audit)
+			}
+
+			stale := audit.Level
+			w.reserve(t, claim("meanwhile", "erin", 1))
+			before := w.snapshot(t)
+			_, err := w.Correct(t.Context(), sale, stale, 2)
+			wantErr(t, err, domain.ErrConflict)
+			w.wantUnchanged(t, before)
+
+			_, err = w.Correct(t.Context(), sale, w.level(t), 0)
+			wantErr(t, err, domain.ErrFenced)
+			w.wantUnchanged(t, before)
+
+			fixed, err := w.Correct(t.Context(), sale, w.level(t), 2)
+			must(t, err)
+			if !fixed.Balanced() || fixed.Level.Available != d.available-1 {
+				t.Fatalf("after the repair: %+v", fixed)
+			}
+			if again := w.audit(t); !again.Balanced() || again.Level != fixed.Level {
+				t.Fatalf("audit after the repair: %+v", again)
+			}
+		})
+	}
+}
+
+func TestCorrectReplacesABuyerThatIsNoNumber(t *testing.T) {
+	w := open(t)
+	w.furnish(t)
+	must(t, w.client.HSet(t.Context(), w.key("buyers"), "alice", "0x10").Err())
+	audit, err := w.Correct(t.Context(), sale, w.level(t), 2)
+	must(t, err)
+	if !audit.Balanced() {
+		t.Fatalf("audit is %+v", audit)
+	}
+	if got := w.client.HGet(t.Context(), w.key("buyers"), "alice").Val(); got != "2" {
+		t.Fatalf("alice has %q", got)
+	}
+}
+
+func TestCorrectRefusesMoreUnitsThanTheTotal(t *testing.T) {
+	w := open(t)
+	w.furnish(t)
+	must(t, w.client.HSet(t.Context(), w.key("holds"), string(order("forged")), "h1|99|mallory|").Err())
+	before := w.snapshot(t)
+	_, err := w.Correct(t.Context(), sale, w.level(t), 2)
+	wantErr(t, err, domain.ErrUnbalanced)
+	w.wantUnchanged(t, before)
+}
+
+// covers P3
+func TestReleaseNeverExceedsTheTotal(t *testing.T) {
+	w := open(t)
+	w.furnish(t)
+	must(t, w.client.HSet(t.Context(), w.key("sale"), "available", 99).Err())
+	_, err := w.Release(t.Context(), sale, order("held"))
+	must(t, err)
+	if got := w.level(t).Available; got != 100 {
+		t.Fatalf("%d units available of 100", got)
+	}
+}
+
+func TestAuditNamesAtMostAHundredBuyers(t *testing.T) {
+	w := open(t)
+	w.preheat(t)
+	for i := range 250 {
+		must(t, w.client.HSet(t.Context(), w.key("buyers"), fmt.Sprintf("b%d", i), 1).Err())
+	}
+	if got := len(w.audit(t).Buyers); got != 100 {
+		t.Fatalf("%d buyers are named", got)
+	}
+}

@@ -1,0 +1,69 @@
+package redisstock
+
+import (
+	"context"
+	"embed"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed lua/*.lua
+var scriptFiles embed.FS
+
+// The scripts. Each is called by its digest and sent in full only when the
+// server does not know it.
+var (
+	grabScript         = script("grab")
+	reacquireScript    = script("reacquire")
+	releaseScript      = script("release")
+	settleScript       = script("settle")
+	sealScript         = script("seal")
+	preheatBeginScript = script("preheat_begin")
+	preheatPartScript  = script("preheat_part")
+	preheatEndScript   = script("preheat_end")
+	gateScript         = script("gate")
+	archiveScript      = script("archive")
+	auditScript        = script("audit")
+	correctScript      = script("correct")
+	requeueScript      = script("requeue")
+	adoptScript        = script("adopt")
+	ackScript          = script("ack")
+	depthScript        = script("depth")
+	tidyScript         = script("tidy")
+)
+
+func script(name string) *redis.Script {
+	text, err := scriptFiles.ReadFile("lua/" + name + ".lua")
+	if err != nil {
+		panic(err) // the file is part of the program
+	}
+	return redis.NewScript(string(text))
+}
+
+// run calls a script that may write; its errors are ErrUnavailable.
+func (s *Stock) run(ctx context.Context, script *redis.Script, keys []string, args ...any) (reply, error) {
+	return answer(script.Run(ctx, s.config.Client, keys, args...))
+}
+
+// read calls a script that only reads; its errors are ErrUnavailable.
+func (s *Stock) read(ctx context.Context, script *redis.Script, keys []string) (reply, error) {
+	return answer(script.RunRO(ctx, s.config.Client, keys))
+}
+
+// command is run for a script whose reply begins with a word: what is not "ok"
+// is an error.
+func (s *Stock) command(ctx context.Context, script *redis.Script, keys []string, args ...any) (reply, error) {
+	reply, err := s.run(ctx, script, keys, args...)
+	if err != nil {
+		return nil, err
+	}
+	return reply, reply.refusal()
+}
+
+func answer(cmd *redis.Cmd) (reply, error) {
+	values, err := cmd.Slice()
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	return values, nil
+}

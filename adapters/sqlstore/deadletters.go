@@ -1,0 +1,202 @@
+package sqlstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"seckill/domain"
+	"seckill/ent"
+	"seckill/ent/deadletter"
+	"seckill/ent/order"
+)
+
+// Bounds of what a letter keeps; the rest is cut off.
+const (
+	maxPayload = 1 << 20 // bytes
+	maxReason  = 1000    // characters
+)
+
+// Bury implements domain.DeadLetters. An order that is in the ledger has been
+// decided, so there is nothing to bury and no hold to release.
+func (s *Store) Bury(ctx context.Context, letter domain.DeadLetter) error {
+	subject := subjectOf(letter)
+	intent, err := encodeIntent(letter.Intent)
+	if err != nil {
+		return fault(err)
+	}
+	return s.inTx(ctx, func(ctx context.Context, tx *ent.Tx) error {
+		placed, err := tx.Order.Query().Where(order.ID(subject)).Exist(ctx)
+		if err != nil || placed {
+			return err
+		}
+		buried, err := tx.DeadLetter.Query().Where(deadletter.Subject(subject)).Exist(ctx)
+		if err != nil || buried {
+			return err
+		}
+		now, err := s.clock(ctx, tx)
+		if err != nil {
+			return err
+		}
+		err = tx.DeadLetter.Create().
+			SetSubject(subject).
+			SetIntent(intent).
+			SetPayload([]byte(letter.Payload[:min(len(letter.Payload), maxPayload)])).
+			SetReason(cut(letter.Reason, maxReason)).
+			SetCreatedAt(millis(now)).Exec(ctx)
+		if classify(err) == unique {
+			return errors.Join(errAgain, err)
+		}
+		if err != nil || !isOrder(letter.Intent) {
+			return err
+		}
+		letter.CreatedAt = now
+		_, err = s.addEffect(ctx, tx, rejectedBy(letter))
+		return err
+	})
+}
+
+// Letters implements domain.DeadLetters.
+func (s *Store) Letters(ctx context.Context, after int64, max int) ([]domain.DeadLetter, error) {
+	rows, err := s.read.DeadLetter.Query().Where(deadletter.IDGT(after)).
+		Order(ent.Asc(deadletter.FieldID)).Limit(max).All(ctx)
+	if err != nil {
+		return nil, fault(err)
+	}
+	letters := make([]domain.DeadLetter, len(rows))
+	for i, row := range rows {
+		letters[i] = toLetter(row)
+	}
+	return letters, nil
+}
+
+// Letter implements domain.DeadLetters.
+func (s *Store) Letter(ctx context.Context, id int64) (domain.DeadLetter, error) {
+	row, err := s.read.DeadLetter.Get(ctx, id)
+	if ent.IsNotFound(err) {
+		return domain.DeadLetter{}, fmt.Errorf("dead letter: %w", domain.ErrNotFound)
+	}
+	if err != nil {
+		return domain.DeadLetter{}, fault(err)
+	}
+	return toLetter(row), nil
+}
+
+// Discard implements domain.DeadLetters. The hold was released when the letter
+// was buried, so no effect is written.
+func (s *Store) Discard(ctx context.Context, id int64) error {
+	return s.inTx(ctx, func(ctx context.Context, tx *ent.Tx) error {
+		row, err := tx.DeadLetter.Query().Where(deadletter.ID(id), s.forUpdate).Only(ctx)
+		if ent.IsNotFound(err) {
+			return fmt.Errorf("dead letter: %w", domain.ErrNotFound)
+		}
+		if err != nil {
+			return err
+		}
+		if letter := toLetter(row); isOrder(letter.Intent) {
+			if err := s.recordRejected(ctx, tx, rejectedBy(letter)); err != nil {
+				return err
+			}
+		}
+		return tx.DeadLetter.DeleteOneID(id).Exec(ctx)
+	})
+}
+
+// recordRejected writes the order of a discarded letter, unless it was placed.
+func (s *Store) recordRejected(ctx context.Context, tx *ent.Tx, o domain.Order) error {
+	placed, err := tx.Order.Query().Where(order.ID(string(o.ID))).Exist(ctx)
+	if err != nil || placed {
+		return err
+	}
+	taken, err := s.requestTaken(ctx, tx.Client(), o)
+	if err != nil {
+		return err
+	}
+	if taken {
+		o.Request = ""
+	}
+	err = insertOrders(ctx, tx, []domain.Order{o})
+	if classify(err) == unique {
+		return errors.Join(errAgain, err)
+	}
+	return err
+}
+
+// Revive implements domain.DeadLetters.
+func (s *Store) Revive(ctx context.Context, id int64) error {
+	return s.inTx(ctx, func(ctx context.Context, tx *ent.Tx) error {
+		_, err := tx.DeadLetter.Delete().Where(deadletter.ID(id)).Exec(ctx)
+		return err
+	})
+}
+
+// isOrder says whether an intent can be an order of the ledger.
+func isOrder(intent domain.Intent) bool { return checkOrder(orderOf(intent)) == nil }
+
+// subjectOf is what a letter is about: its order, or its payload's digest. No
+// order id has a colon.
+func subjectOf(letter domain.DeadLetter) string {
+	if isOrder(letter.Intent) {
+		return string(letter.Intent.Order)
+	}
+	digest := sha256.Sum256([]byte(letter.Payload))
+	return "sha256:" + hex.EncodeToString(digest[:])
+}
+
+func orderOf(intent domain.Intent) domain.Order {
+	return domain.Order{
+		ID: intent.Order, Sale: intent.Sale, Buyer: intent.Buyer, Request: intent.Request,
+		Quantity: intent.Quantity, Epoch: intent.Epoch, Hold: intent.Order,
+	}
+}
+
+// rejectedBy is the order that a letter stands for.
+func rejectedBy(letter domain.DeadLetter) domain.Order {
+	return reject(orderOf(letter.Intent), domain.ReasonDeadLetter, letter.CreatedAt)
+}
+
+// intentRecord is an intent in a letter.
+type intentRecord struct {
+	Order    domain.OrderID    `json:"order"`
+	Activity domain.ActivityID `json:"activity"`
+	SKU      domain.SKUID      `json:"sku"`
+	Buyer    domain.BuyerID    `json:"buyer"`
+	Request  domain.RequestID  `json:"request,omitempty"`
+	Quantity int64             `json:"quantity"`
+	Epoch    int64             `json:"epoch"`
+	At       int64             `json:"at,omitempty"`
+}
+
+// encodeIntent gives an empty text for an intent that is no order; what there
+// is of it is in the payload.
+func encodeIntent(n domain.Intent) (string, error) {
+	if !isOrder(n) {
+		return "", nil
+	}
+	text, err := json.Marshal(intentRecord{n.Order, n.Sale.Activity, n.Sale.SKU, n.Buyer, n.Request, n.Quantity, n.Epoch, millis(n.At)})
+	return string(text), err
+}
+
+func toLetter(row *ent.DeadLetter) domain.DeadLetter {
+	letter := domain.DeadLetter{
+		ID: row.ID, Payload: string(row.Payload), Reason: row.Reason, CreatedAt: moment(row.CreatedAt),
+	}
+	var n intentRecord
+	if json.Unmarshal([]byte(row.Intent), &n) == nil {
+		letter.Intent = domain.Intent{
+			Order: n.Order, Sale: domain.SaleID{Activity: n.Activity, SKU: n.SKU}, Buyer: n.Buyer, Request: n.Request,
+			Quantity: n.Quantity, Epoch: n.Epoch, At: moment(n.At),
+		}
+	}
+	return letter
+}
+
+// cut makes a text that every database stores.
+func cut(text string, longest int) string {
+	runes := []rune(strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "\x00", "?"))
+	return string(runes[:min(len(runes), longest)])
+}

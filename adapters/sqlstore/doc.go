@@ -1,0 +1,17 @@
+// Package sqlstore is the ledger in SQLite, MySQL, MariaDB or PostgreSQL.
+//
+// One Store implements the ports Orders, Outbox, DeadLetters, Activities,
+// Fences and Deployment. Its transactions take their locks in one order: fence,
+// orders (by id), quotas (by id), stock rows (by id), outbox.
+package sqlstore
+
+import "seckill/domain"
+
+var (
+	_ domain.Orders      = (*Store)(nil)
+	_ domain.Outbox      = (*Store)(nil)
+	_ domain.DeadLetters = (*Store)(nil)
+	_ domain.Activities  = (*Store)(nil)
+	_ domain.Fences      = (*Store)(nil)
+	_ domain.Deployment  = (*Store)(nil)
+)

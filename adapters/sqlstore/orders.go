@@ -1,0 +1,215 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"seckill/domain"
+	"seckill/ent"
+	"seckill/ent/deadletter"
+	"seckill/ent/order"
+)
+
+// maxRows bounds the ids or rows of one statement. The smallest bound of the
+// databases is SQLite's 32,766 parameters; an order has 15.
+const maxRows = 500
+
+// Find implements domain.Orders.
+func (s *Store) Find(ctx context.Context, ids ...domain.OrderID) ([]domain.Order, error) {
+	found, err := s.orders(ctx, s.read, ids)
+	if err != nil {
+		return nil, fault(err)
+	}
+	var missing []string
+	have := byID(found)
+	for _, id := range ids {
+		if _, ok := have[id]; !ok {
+			missing = append(missing, string(id))
+		}
+	}
+	for chunk := range slices.Chunk(missing, maxRows) {
+		letters, err := s.read.DeadLetter.Query().Where(deadletter.SubjectIn(chunk...)).All(ctx)
+		if err != nil {
+			return nil, fault(err)
+		}
+		for _, row := range letters {
+			found = append(found, rejectedBy(toLetter(row)))
+		}
+	}
+	return found, nil
+}
+
+// Live implements domain.Orders. The pending orders are read first: one that is
+// paid meanwhile shows up in both halves and is listed as paid.
+func (s *Store) Live(ctx context.Context, sale domain.SaleID, after domain.OrderID, max int) ([]domain.Order, error) {
+	page := map[domain.OrderID]domain.Order{}
+	for _, status := range []domain.Status{domain.Pending, domain.Paid} {
+		// One status at a time is one range of the index, already sorted.
+		rows, err := s.read.Order.Query().
+			Where(order.ActivityID(int64(sale.Activity)), order.SkuID(int64(sale.SKU)),
+				order.Status(string(status)), order.IDGT(string(after))).
+			Order(ent.Asc(order.FieldID)).Limit(max).All(ctx)
+		if err != nil {
+			return nil, fault(err)
+		}
+		for _, row := range rows {
+			page[domain.OrderID(row.ID)] = toOrder(row)
+		}
+	}
+	all := make([]domain.Order, 0, len(page))
+	for _, o := range page {
+		all = append(all, o)
+	}
+	slices.SortFunc(all, compareOrders)
+	return all[:min(max, len(all))], nil
+}
+
+// orders reads those of the ids that have a row.
+func (s *Store) orders(ctx context.Context, client *ent.Client, ids []domain.OrderID) ([]domain.Order, error) {
+	var found []domain.Order
+	for chunk := range slices.Chunk(ids, maxRows) {
+		keys := make([]string, len(chunk))
+		for i, id := range chunk {
+			keys[i] = string(id)
+		}
+		rows, err := client.Order.Query().Where(order.IDIn(keys...)).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			found = append(found, toOrder(row))
+		}
+	}
+	return found, nil
+}
+
+func byID(orders []domain.Order) map[domain.OrderID]domain.Order {
+	m := make(map[domain.OrderID]domain.Order, len(orders))
+	for _, o := range orders {
+		m[o.ID] = o
+	}
+	return m
+}
+
+func compareOrders(a, b domain.Order) int { return cmp.Compare(a.ID, b.ID) }
+
+// insertOrders writes order rows, in the order of their ids.
+func insertOrders(ctx context.Context, tx *ent.Tx, orders []domain.Order) error {
+	sorted := slices.SortedFunc(slices.Values(orders), compareOrders)
+	for chunk := range slices.Chunk(sorted, maxRows) {
+		rows := make([]*ent.OrderCreate, len(chunk))
+		for i, o := range chunk {
+			rows[i] = tx.Order.Create().
+				SetID(string(o.ID)).
+				SetActivityID(int64(o.Sale.Activity)).
+				SetSkuID(int64(o.Sale.SKU)).
+				SetBuyer(string(o.Buyer)).
+				SetNillableRequest(request(o)).
+				SetQuantity(o.Quantity).
+				SetEpoch(o.Epoch).
+				SetStatus(string(o.Status)).
+				SetReason(o.Reason).
+				SetPayment(string(o.Payment)).
+				SetHold(string(o.Hold)).
+				SetCreatedAt(millis(o.CreatedAt)).
+				SetExpiresAt(millis(o.ExpiresAt)).
+				SetPaidAt(millis(o.PaidAt)).
+				SetClosedAt(millis(o.ClosedAt))
+		}
+		if err := tx.Order.CreateBulk(rows...).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// request is what the unique index sees. Of an order that was rejected because
+// its request has another order it must see nothing.
+func request(o domain.Order) *string {
+	if o.Request == "" || o.Reason == domain.ReasonDuplicateRequest {
+		return nil
+	}
+	text := string(o.Request)
+	return &text
+}
+
+func toOrder(row *ent.Order) domain.Order {
+	o := domain.Order{
+		ID:        domain.OrderID(row.ID),
+		Sale:      domain.SaleID{Activity: domain.ActivityID(row.ActivityID), SKU: domain.SKUID(row.SkuID)},
+		Buyer:     domain.BuyerID(row.Buyer),
+		Quantity:  row.Quantity,
+		Epoch:     row.Epoch,
+		Status:    domain.Status(row.Status),
+		Reason:    row.Reason,
+		Payment:   domain.PaymentID(row.Payment),
+		Hold:      domain.OrderID(row.Hold),
+		CreatedAt: moment(row.CreatedAt),
+		ExpiresAt: moment(row.ExpiresAt),
+		PaidAt:    moment(row.PaidAt),
+		ClosedAt:  moment(row.ClosedAt),
+	}
+	if row.Request != nil {
+		o.Request = domain.RequestID(*row.Request)
+	}
+	return o
+}
+
+// millis and moment are the ledger's form of a time and back; 0 is unset.
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func moment(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+// snapshot is an order in the outbox.
+type snapshot struct {
+	ID        domain.OrderID    `json:"id"`
+	Activity  domain.ActivityID `json:"activity"`
+	SKU       domain.SKUID      `json:"sku"`
+	Buyer     domain.BuyerID    `json:"buyer"`
+	Request   domain.RequestID  `json:"request,omitempty"`
+	Quantity  int64             `json:"quantity"`
+	Epoch     int64             `json:"epoch"`
+	Status    domain.Status     `json:"status"`
+	Reason    string            `json:"reason,omitempty"`
+	Payment   domain.PaymentID  `json:"payment,omitempty"`
+	Hold      domain.OrderID    `json:"hold"`
+	CreatedAt int64             `json:"createdAt,omitempty"`
+	ExpiresAt int64             `json:"expiresAt,omitempty"`
+	PaidAt    int64             `json:"paidAt,omitempty"`
+	ClosedAt  int64             `json:"closedAt,omitempty"`
+}
+
+func encodeOrder(o domain.Order) (string, error) {
+	text, err := json.Marshal(snapshot{
+		ID: o.ID, Activity: o.Sale.Activity, SKU: o.Sale.SKU, Buyer: o.Buyer, Request: o.Request,
+		Quantity: o.Quantity, Epoch: o.Epoch, Status: o.Status, Reason: o.Reason, Payment: o.Payment, Hold: o.Hold,
+		CreatedAt: millis(o.CreatedAt), ExpiresAt: millis(o.ExpiresAt), PaidAt: millis(o.PaidAt), ClosedAt: millis(o.ClosedAt),
+	})
+	return string(text), err
+}
+
+func decodeOrder(text string) (domain.Order, error) {
+	var n snapshot
+	if err := json.Unmarshal([]byte(text), &n); err != nil {
+		return domain.Order{}, fmt.Errorf("outbox row: %w", err)
+	}
+	return domain.Order{
+		ID: n.ID, Sale: domain.SaleID{Activity: n.Activity, SKU: n.SKU}, Buyer: n.Buyer, Request: n.Request,
+		Quantity: n.Quantity, Epoch: n.Epoch, Status: n.Status, Reason: n.Reason, Payment: n.Payment, Hold: n.Hold,
+		CreatedAt: moment(n.CreatedAt), ExpiresAt: moment(n.ExpiresAt), PaidAt: moment(n.PaidAt), ClosedAt: moment(n.ClosedAt),
+	}, nil
+}

@@ -135,7 +135,7 @@ func openRedis(lc fx.Lifecycle, config Config, fences domain.Fences, metrics *te
 		return hot{}, fmt.Errorf("redis: %w", err)
 	}
 	lock := redislock.New(redislock.Config{
-		Client: client, Fences: fences, Prefix: config.Redis.Prefix + ":lock:", Wait: config.Lock.Wait, Logger: log,
+		Client: client, Fences: fences, Prefix: config.Redis.Prefix + ":", Wait: config.Lock.Wait, Logger: log,
 		Observer: redislock.Observer{Asked: metrics.LockAsked, Held: metrics.LockHeld},
 	})
 	return hot{

@@ -202,6 +202,7 @@ func (f *fields) objects(name string, names ...string) []*fields {
 			f.refuse(name, "must hold objects only")
 			return nil
 		}
+		object.only(names...)
 		objects = append(objects, object)
 	}
 	return objects

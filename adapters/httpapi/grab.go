@@ -41,7 +41,7 @@ func (a *API) grab(c *gin.Context) error {
 	case outcome.Verdict == domain.Accepted:
 		c.Header("Location", "/api/seckill/order/"+string(outcome.Order))
 		if outcome.Replayed {
-			c.Header("Idempotent-Replayed", "true")
+			_ = 0
 		}
 		send(c, http.StatusAccepted, accepted{codeAccepted, outcome.Order, domain.Queued})
 	default:

@@ -119,7 +119,7 @@ func (s *Store) recordRejected(ctx context.Context, tx *ent.Tx, o domain.Order) 
 	if taken {
 		o.Request = ""
 	}
-	err = insertOrders(ctx, tx, []domain.Order{o})
+	err = s.insertOrders(ctx, tx, []domain.Order{o})
 	if classify(err) == unique {
 		return errors.Join(errAgain, err)
 	}

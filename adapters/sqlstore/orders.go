@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"entgo.io/ent/dialect/sql"
+
 	"seckill/domain"
 	"seckill/ent"
 	"seckill/ent/deadletter"
@@ -97,44 +99,52 @@ func byID(orders []domain.Order) map[domain.OrderID]domain.Order {
 
 func compareOrders(a, b domain.Order) int { return cmp.Compare(a.ID, b.ID) }
 
-// insertOrders writes order rows, in the order of their ids.
-func insertOrders(ctx context.Context, tx *ent.Tx, orders []domain.Order) error {
+// orderColumns are in the order of orderValues.
+var orderColumns = []string{
+	order.FieldID, order.FieldActivityID, order.FieldSkuID, order.FieldBuyer, order.FieldRequest,
+	order.FieldQuantity, order.FieldEpoch, order.FieldStatus, order.FieldReason, order.FieldPayment, order.FieldHold,
+	order.FieldCreatedAt, order.FieldExpiresAt, order.FieldPaidAt, order.FieldClosedAt,
+}
+
+func orderValues(o domain.Order) []any {
+	return []any{
+		string(o.ID), int64(o.Sale.Activity), int64(o.Sale.SKU), string(o.Buyer), request(o),
+		o.Quantity, o.Epoch, string(o.Status), o.Reason, string(o.Payment), string(o.Hold),
+		millis(o.CreatedAt), millis(o.ExpiresAt), millis(o.PaidAt), millis(o.ClosedAt),
+	}
+}
+
+// insertOrders writes order rows, in the order of their ids. It uses ent's
+// statement builder directly: going through the entities takes twice the time
+// of the whole rest of Place.
+func (s *Store) insertOrders(ctx context.Context, tx *ent.Tx, orders []domain.Order) error {
 	sorted := slices.SortedFunc(slices.Values(orders), compareOrders)
 	for chunk := range slices.Chunk(sorted, maxRows) {
-		rows := make([]*ent.OrderCreate, len(chunk))
-		for i, o := range chunk {
-			rows[i] = tx.Order.Create().
-				SetID(string(o.ID)).
-				SetActivityID(int64(o.Sale.Activity)).
-				SetSkuID(int64(o.Sale.SKU)).
-				SetBuyer(string(o.Buyer)).
-				SetNillableRequest(request(o)).
-				SetQuantity(o.Quantity).
-				SetEpoch(o.Epoch).
-				SetStatus(string(o.Status)).
-				SetReason(o.Reason).
-				SetPayment(string(o.Payment)).
-				SetHold(string(o.Hold)).
-				SetCreatedAt(millis(o.CreatedAt)).
-				SetExpiresAt(millis(o.ExpiresAt)).
-				SetPaidAt(millis(o.PaidAt)).
-				SetClosedAt(millis(o.ClosedAt))
+		insert := sql.Dialect(s.dialect).Insert(order.Table).Columns(orderColumns...)
+		for _, o := range chunk {
+			insert.Values(orderValues(o)...)
 		}
-		if err := tx.Order.CreateBulk(rows...).Exec(ctx); err != nil {
+		if err := execute(ctx, tx, insert); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// execute runs a statement for its effect.
+func execute(ctx context.Context, tx *ent.Tx, statement sql.Querier) error {
+	query, args := statement.Query()
+	_, err := tx.Client().ExecContext(ctx, query, args...)
+	return err
+}
+
 // request is what the unique index sees. Of an order that was rejected because
 // its request has another order it must see nothing.
-func request(o domain.Order) *string {
+func request(o domain.Order) any {
 	if o.Request == "" || o.Reason == domain.ReasonDuplicateRequest {
 		return nil
 	}
-	text := string(o.Request)
-	return &text
+	return string(o.Request)
 }
 
 func toOrder(row *ent.Order) domain.Order {

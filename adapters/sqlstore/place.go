@@ -204,7 +204,7 @@ func (s *Store) placeIn(ctx context.Context, tx *ent.Tx, orders []domain.Order) 
 		}
 		placed = append(placed, o)
 	}
-	if err := insertOrders(ctx, tx, placed); err != nil {
+	if err := s.insertOrders(ctx, tx, placed); err != nil {
 		return nil, refuse(err, keyGate)
 	}
 	if err := s.takeQuotas(ctx, tx, pending, sales); err != nil {
@@ -391,7 +391,7 @@ func (s *Store) reject(ctx context.Context, o domain.Order, reason string) (doma
 			return err
 		}
 		o = reject(o, reason, now)
-		if err := insertOrders(ctx, tx, []domain.Order{o}); err != nil {
+		if err := s.insertOrders(ctx, tx, []domain.Order{o}); err != nil {
 			if classify(err) == unique {
 				return errors.Join(errAgain, err)
 			}

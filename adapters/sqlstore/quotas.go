@@ -27,18 +27,16 @@ func (s *Store) takeQuotas(ctx context.Context, tx *ent.Tx, orders []domain.Orde
 		limits[id] = sales.rows[o.Sale].limit
 	}
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(units)), maxRows) {
-		rows := make([]*ent.QuotaCreate, len(ids))
-		for i, id := range ids {
-			rows[i] = tx.Quota.Create().SetID(id).SetUsed(units[id]).SetCap(limits[id])
-		}
-		err := tx.Quota.CreateBulk(rows...).OnConflict(
-			sql.ConflictColumns(quota.FieldID),
-			sql.ResolveWith(func(u *sql.UpdateSet) {
+		insert := sql.Dialect(s.dialect).Insert(quota.Table).
+			Columns(quota.FieldID, quota.FieldUsed, quota.FieldCap).
+			OnConflict(sql.ConflictColumns(quota.FieldID), sql.ResolveWith(func(u *sql.UpdateSet) {
 				u.Set(quota.FieldUsed, sql.Raw(addedSQL[s.dialect]))
 				u.SetExcluded(quota.FieldCap)
-			}),
-		).Exec(ctx)
-		if err != nil {
+			}))
+		for _, id := range ids {
+			insert.Values(id, units[id], limits[id])
+		}
+		if err := execute(ctx, tx, insert); err != nil {
 			return err
 		}
 	}

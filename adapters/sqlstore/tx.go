@@ -47,10 +47,10 @@ func again(err error) bool {
 }
 
 // once runs fn in one transaction: READ COMMITTED, or the whole database for
-// itself in SQLite.
+// itself in SQLite. With MySQL the level is the connection's.
 func (s *Store) once(ctx context.Context, fn func(ctx context.Context, tx *ent.Tx) error) (err error) {
 	var options *stdsql.TxOptions
-	if s.dialect != dialect.SQLite {
+	if s.dialect == dialect.Postgres {
 		options = &stdsql.TxOptions{Isolation: stdsql.LevelReadCommitted}
 	}
 	tx, err := s.write.BeginTx(ctx, options)

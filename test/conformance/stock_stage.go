@@ -14,7 +14,7 @@ import (
 
 // stockPatience bounds every wait of the suites. It is long: only a failing test
 // ever waits that long.
-const stockPatience = 20 * time.Second
+const stockPatience = 10 * time.Second
 
 // stockStage is one sub-test's world and the sales it made.
 type stockStage struct {

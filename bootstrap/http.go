@@ -58,21 +58,23 @@ func listen(lc fx.Lifecycle, config Config, api *httpapi.API, health *health, sh
 	if config.Auth == "body" {
 		log.Warn("auth=body: a request says who its buyer is; let only a gateway that checks reach the buyers' listener")
 	}
-	servers := []*http.Server{
-		httpapi.Server(config.Admin.Addr, api.Operator()),
-		httpapi.Server(config.Addr, api.Buyer()),
-	}
-	for _, server := range servers {
+	for _, l := range []struct {
+		key    string
+		server *http.Server
+	}{
+		{"admin.addr", httpapi.Server(config.Admin.Addr, api.Operator())},
+		{"addr", httpapi.Server(config.Addr, api.Buyer())},
+	} {
 		lc.Append(fx.Hook{
 			OnStart: func(ctx context.Context) error {
-				listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", server.Addr)
+				listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", l.server.Addr)
 				if err != nil {
-					return fmt.Errorf("listen: %w", err)
+					return fmt.Errorf("%s: %w: set another one (%s)", l.key, err, setting{key: l.key}.env())
 				}
-				log.Info("listening", "addr", listener.Addr().String())
+				log.Info("listening", "for", l.key, "addr", listener.Addr().String())
 				go func() {
-					if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-						log.Error("listener failed", "addr", server.Addr, "error", err)
+					if err := l.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+						log.Error("listener failed", "addr", l.server.Addr, "error", err)
 						_ = shutdown.Shutdown(fx.ExitCode(1))
 					}
 				}()
@@ -80,7 +82,7 @@ func listen(lc fx.Lifecycle, config Config, api *httpapi.API, health *health, sh
 			},
 			OnStop: func(ctx context.Context) error {
 				health.stopping.Store(true)
-				return server.Shutdown(ctx)
+				return l.server.Shutdown(ctx)
 			},
 		})
 	}

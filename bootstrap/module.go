@@ -10,6 +10,7 @@ package bootstrap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -63,8 +64,11 @@ func openStore(lc fx.Lifecycle, config Config) (ledger, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	store, err := sqlstore.Open(ctx, config.store())
+	if errors.Is(err, domain.ErrUnavailable) {
+		return ledger{}, noDatabase(err)
+	}
 	if err != nil {
-		return ledger{}, fmt.Errorf("database: %w", err)
+		return ledger{}, err
 	}
 	lc.Append(fx.StopHook(store.Close))
 	if err := store.CheckSchema(ctx); err != nil {
@@ -76,15 +80,23 @@ func openStore(lc fx.Lifecycle, config Config) (ledger, error) {
 	}, nil
 }
 
+func noDatabase(err error) error {
+	return fmt.Errorf("database: %w: start it or set database (SECKILL_DATABASE)", err)
+}
+
 func (c Config) store() sqlstore.Config {
 	return sqlstore.Config{URL: c.Database, MaxOpen: c.DatabasePool}
 }
 
 // Migrate applies the versioned migrations to the configured database.
 func Migrate(ctx context.Context, config Config, log *slog.Logger) error {
-	return sqlstore.Migrate(ctx, config.store(), func(format string, args ...any) {
+	err := sqlstore.Migrate(ctx, config.store(), func(format string, args ...any) {
 		log.Info(fmt.Sprintf(format, args...))
 	})
+	if errors.Is(err, domain.ErrUnavailable) {
+		return noDatabase(err)
+	}
+	return err
 }
 
 // hot is everything that lives beside the ledger.

@@ -41,7 +41,7 @@ func (a *API) grab(c *gin.Context) error {
 	case outcome.Verdict == domain.Accepted:
 		c.Header("Location", "/api/seckill/order/"+string(outcome.Order))
 		if outcome.Replayed {
-			_ = 0
+			c.Header("Idempotent-Replayed", "true")
 		}
 		send(c, http.StatusAccepted, accepted{codeAccepted, outcome.Order, domain.Queued})
 	default:

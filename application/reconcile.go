@@ -159,6 +159,7 @@ func (e *Engine) ordersOf(ctx context.Context, holds []domain.Hold) (map[domain.
 
 // repairHolds has each suspect follow the ledger: decided orders are settled or
 // released, holds that no order and no queue entry stands for are queued again.
+// A late hold was never queued: without its order it is released.
 func (e *Engine) repairHolds(ctx context.Context, sale domain.SaleID, suspects map[domain.OrderID]domain.Hold) ([]Repair, error) {
 	var holds []domain.Hold
 	for _, hold := range suspects {
@@ -173,7 +174,7 @@ func (e *Engine) repairHolds(ctx context.Context, sale domain.SaleID, suspects m
 	for _, hold := range holds {
 		order, found := orders[hold.Order.Order()]
 		switch {
-		case !found:
+		case !found && hold.Order == hold.Order.Order():
 			orphans = append(orphans, hold)
 			continue
 		case order.Status == domain.Pending && order.Hold == hold.Order:

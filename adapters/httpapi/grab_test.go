@@ -185,7 +185,7 @@ func TestGrabBadValues(t *testing.T) {
 	}
 	badNames := []string{
 		`""`, `" "`, `"a b"`, `"a:b"`, `"{a}"`, `"a/b"`, `"é"`, `"a\n"`, `"a\u0000"`, `"\ud800"`, `"` + long + `"`,
-		`null`, `true`, `{}`, `[]`, `-1`, `1.0`, `1.5`, `1e3`, `9007199254740992`,
+		`null`, `true`, `{}`, `[]`, `-1`, `-0`, `1.0`, `1.5`, `1e3`, `9007199254740992`,
 	}
 	for field, bad := range map[string][]string{
 		"activityId": badIDs,

@@ -108,7 +108,7 @@ func waitOf(c *gin.Context) (time.Duration, error) {
 		return 0, nil
 	}
 	wait, err := time.ParseDuration(text)
-	if err != nil || wait < 0 {
+	if err != nil || wait < 0 || wait > application.MaxWait {
 		return 0, domain.Invalid("wait", "must be a duration from 0s to %s", application.MaxWait)
 	}
 	return wait, nil

@@ -205,7 +205,7 @@ func TestActivities(t *testing.T) {
 	for _, bad := range []string{"", "0", "-1", "101", "1.5", "x", "1e2"} {
 		s.buy("GET", "/api/seckill/activities?limit="+bad, "").invalid("limit")
 	}
-	for _, bad := range []string{"", "-1", "x", "1.0", "9007199254740992"} {
+	for _, bad := range []string{"", "-1", "x", "1.0", "01", "%2B1", "9007199254740992"} {
 		s.buy("GET", "/api/seckill/activities?after="+bad, "").invalid("after")
 	}
 	for _, bad := range []string{"0", "-1", "x", "1.0", "01", "9007199254740992", "%20"} {

@@ -42,14 +42,19 @@ func TestAReceiverThatLeavesEntriesWakesTheNext(t *testing.T) {
 	for range 2 {
 		p.push(damaged, []domain.Intent{{Quantity: 1}}, now)
 	}
-	<-p.arrived
+	takeToken(t, p)
 	if got := p.receive(1, now); len(got) != 1 {
 		t.Fatalf("received %v", got)
 	}
+	takeToken(t, p)
+}
+
+func takeToken(t *testing.T, p *partition) {
+	t.Helper()
 	select {
 	case <-p.arrived:
 	default:
-		t.Fatal("the second entry waits and nobody is told")
+		t.Fatal("nobody would be woken")
 	}
 }
 
@@ -63,11 +68,7 @@ func TestAReceiverThatGivesUpPassesItsTokenOn(t *testing.T) {
 	if _, err := stock.queue.Receive(ends, 0, 1); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error is %v", err)
 	}
-	select {
-	case <-p.arrived:
-	default:
-		t.Fatal("the token is gone with the receiver")
-	}
+	takeToken(t, p)
 }
 
 // endingContext ends between the first and the second look at it.

@@ -87,7 +87,9 @@ func TestARetriedCallDeductsOnce(t *testing.T) {
 	must(t, calm.client.ConfigResetStat(t.Context()).Err())
 
 	server.Pause()
-	claims := []domain.Claim{claim("new", "dave", 2)}
+	// One may be known by its order id only, the other by its request too.
+	claims := []domain.Claim{claim("new", "dave", 1), claim("newer", "erin", 1)}
+	claims[0].Request = ""
 	_, err := stock.Reserve(t.Context(), sale, claims)
 	wantErr(t, err, domain.ErrUnavailable)
 	server.Resume()
@@ -101,8 +103,10 @@ func TestARetriedCallDeductsOnce(t *testing.T) {
 	}
 	outcomes, err := calm.Reserve(t.Context(), sale, claims)
 	must(t, err)
-	if !outcomes[0].Replayed || outcomes[0].Verdict != domain.Accepted {
-		t.Fatalf("outcome is %+v, want a replay", outcomes[0])
+	for i, outcome := range outcomes {
+		if !outcome.Replayed || outcome.Verdict != domain.Accepted || outcome.Order != claims[i].Order {
+			t.Fatalf("outcome is %+v, want a replay", outcome)
+		}
 	}
 	if audit := calm.audit(t); !audit.Balanced() {
 		t.Fatalf("audit is %+v", audit)

@@ -24,6 +24,7 @@ const (
 // Bury implements domain.DeadLetters. An order that is in the ledger has been
 // decided, so there is nothing to bury and no hold to release.
 func (s *Store) Bury(ctx context.Context, letter domain.DeadLetter) error {
+	letter.Intent = storable(letter.Intent)
 	subject := subjectOf(letter)
 	intent, err := encodeIntent(letter.Intent)
 	if err != nil {
@@ -51,7 +52,7 @@ func (s *Store) Bury(ctx context.Context, letter domain.DeadLetter) error {
 		if classify(err) == unique {
 			return errors.Join(errAgain, err)
 		}
-		if err != nil || !isOrder(letter.Intent) {
+		if err != nil || letter.Intent.Order == "" {
 			return err
 		}
 		letter.CreatedAt = now
@@ -87,7 +88,8 @@ func (s *Store) Letter(ctx context.Context, id int64) (domain.DeadLetter, error)
 }
 
 // Discard implements domain.DeadLetters. The hold was released when the letter
-// was buried, so no effect is written.
+// was buried, so no effect is written. An intent that no column can hold, which
+// is what brought some letters here, leaves no order.
 func (s *Store) Discard(ctx context.Context, id int64) error {
 	return s.inTx(ctx, func(ctx context.Context, tx *ent.Tx) error {
 		row, err := tx.DeadLetter.Query().Where(deadletter.ID(id), s.forUpdate).Only(ctx)
@@ -97,8 +99,8 @@ func (s *Store) Discard(ctx context.Context, id int64) error {
 		if err != nil {
 			return err
 		}
-		if letter := toLetter(row); isOrder(letter.Intent) {
-			if err := s.recordRejected(ctx, tx, rejectedBy(letter)); err != nil {
+		if o := rejectedBy(toLetter(row)); checkOrder(o) == nil {
+			if err := s.recordRejected(ctx, tx, o); err != nil {
 				return err
 			}
 		}
@@ -134,13 +136,26 @@ func (s *Store) Revive(ctx context.Context, id int64) error {
 	})
 }
 
-// isOrder says whether an intent can be an order of the ledger.
-func isOrder(intent domain.Intent) bool { return checkOrder(orderOf(intent)) == nil }
+// storable leaves out of an intent what no column can hold; the payload has it
+// all. Without a usable order id there is nothing to tell about.
+func storable(n domain.Intent) domain.Intent {
+	if !plain(string(n.Order), 1, maxOrderID) {
+		return domain.Intent{}
+	}
+	if !plain(string(n.Buyer), 1, domain.MaxNameBytes) {
+		n.Buyer = ""
+	}
+	if !plain(string(n.Request), 1, domain.MaxNameBytes) {
+		n.Request = ""
+	}
+	n.Quantity = max(n.Quantity, 0)
+	return n
+}
 
 // subjectOf is what a letter is about: its order, or its payload's digest. No
 // order id has a colon.
 func subjectOf(letter domain.DeadLetter) string {
-	if isOrder(letter.Intent) {
+	if letter.Intent.Order != "" {
 		return string(letter.Intent.Order)
 	}
 	digest := sha256.Sum256([]byte(letter.Payload))
@@ -171,10 +186,9 @@ type intentRecord struct {
 	At       int64             `json:"at,omitempty"`
 }
 
-// encodeIntent gives an empty text for an intent that is no order; what there
-// is of it is in the payload.
+// encodeIntent gives an empty text for no intent.
 func encodeIntent(n domain.Intent) (string, error) {
-	if !isOrder(n) {
+	if n.Order == "" {
 		return "", nil
 	}
 	text, err := json.Marshal(intentRecord{n.Order, n.Sale.Activity, n.Sale.SKU, n.Buyer, n.Request, n.Quantity, n.Epoch, millis(n.At)})

@@ -119,3 +119,35 @@ func TestRepetitionHasAnEnd(t *testing.T) {
 		t.Errorf("cancelled: %d runs, %v", runs, err)
 	}
 }
+
+// A transaction sees what others have committed since it began. The retries and
+// the rereads after a lock count on it.
+func TestTransactionsReadWhatIsCommitted(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		if s.dialect == dialect.SQLite {
+			t.Skip("nobody else commits meanwhile")
+		}
+		ctx := t.Context()
+		if err := s.write.Quota.Create().SetID("a").SetUsed(0).SetCap(10).Exec(ctx); err != nil {
+			t.Fatal(err)
+		}
+		err := s.once(ctx, func(ctx context.Context, tx *ent.Tx) error {
+			for want := range int64(2) {
+				row, err := tx.Quota.Get(ctx, "a")
+				if err != nil {
+					return err
+				}
+				if row.Used != want {
+					t.Errorf("sees %d, want %d", row.Used, want)
+				}
+				if err := s.write.Quota.UpdateOneID("a").AddUsed(1).Exec(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}

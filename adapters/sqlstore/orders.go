@@ -22,7 +22,7 @@ const maxRows = 500
 
 // Find implements domain.Orders.
 func (s *Store) Find(ctx context.Context, ids ...domain.OrderID) ([]domain.Order, error) {
-	found, err := s.orders(ctx, s.read, ids)
+	found, err := s.orders(ctx, ids)
 	if err != nil {
 		return nil, fault(err)
 	}
@@ -71,14 +71,14 @@ func (s *Store) Live(ctx context.Context, sale domain.SaleID, after domain.Order
 }
 
 // orders reads those of the ids that have a row.
-func (s *Store) orders(ctx context.Context, client *ent.Client, ids []domain.OrderID) ([]domain.Order, error) {
+func (s *Store) orders(ctx context.Context, ids []domain.OrderID) ([]domain.Order, error) {
 	var found []domain.Order
 	for chunk := range slices.Chunk(ids, maxRows) {
 		keys := make([]string, len(chunk))
 		for i, id := range chunk {
 			keys[i] = string(id)
 		}
-		rows, err := client.Order.Query().Where(order.IDIn(keys...)).All(ctx)
+		rows, err := s.read.Order.Query().Where(order.IDIn(keys...)).All(ctx)
 		if err != nil {
 			return nil, err
 		}

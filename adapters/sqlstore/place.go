@@ -72,17 +72,23 @@ func (s *Store) Place(ctx context.Context, orders []domain.Order) ([]domain.Plac
 	return placed, nil
 }
 
+// Lengths of the columns, in bytes.
+const (
+	maxOrderID = 96
+	maxHoldID  = 104
+)
+
 // checkOrder refuses what the columns cannot hold, alike in all databases:
 // SQLite would store it.
 func checkOrder(o domain.Order) error {
 	if o.Quantity < 1 || o.Quantity > domain.MaxInteger {
 		return domain.Invalid("quantity", "must be an integer from 1 to %d", int64(domain.MaxInteger))
 	}
-	if !plain(string(o.ID), 1, 96) {
-		return domain.Invalid("orderId", "must have 1 to 96 printable ASCII characters")
+	if !plain(string(o.ID), 1, maxOrderID) {
+		return domain.Invalid("orderId", "must have 1 to %d printable ASCII characters", maxOrderID)
 	}
-	if !plain(string(o.Hold), 0, 104) {
-		return domain.Invalid("hold", "must have at most 104 printable ASCII characters")
+	if !plain(string(o.Hold), 0, maxHoldID) {
+		return domain.Invalid("hold", "must have at most %d printable ASCII characters", maxHoldID)
 	}
 	if !plain(string(o.Buyer), 1, domain.MaxNameBytes) {
 		return domain.Invalid("userId", "must have 1 to %d printable ASCII characters", domain.MaxNameBytes)
@@ -159,8 +165,7 @@ func (s *Store) unplaced(ctx context.Context, orders []domain.Order, done map[do
 	for i, o := range orders {
 		ids[i] = o.ID
 	}
-	// From the writer: what another transaction has committed just now must be seen.
-	found, err := s.orders(ctx, s.write, ids)
+	found, err := s.orders(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -350,7 +355,7 @@ func (s *Store) placeAlone(ctx context.Context, o domain.Order, refused *refusal
 	case quotaGate:
 		return s.reject(ctx, o, domain.ReasonLimitReached)
 	case stockGate:
-		sale, err := s.write.Stock.Get(ctx, o.Sale.String())
+		sale, err := s.read.Stock.Get(ctx, o.Sale.String())
 		switch {
 		case ent.IsNotFound(err):
 			return domain.Placed{}, errAgain
@@ -362,7 +367,7 @@ func (s *Store) placeAlone(ctx context.Context, o domain.Order, refused *refusal
 		return s.reject(ctx, o, domain.ReasonSoldOut)
 	}
 	// The id may have come in since it was looked for, or the request is taken.
-	taken, err := s.requestTaken(ctx, s.write, o)
+	taken, err := s.requestTaken(ctx, s.read, o)
 	if err != nil {
 		return domain.Placed{}, err
 	}

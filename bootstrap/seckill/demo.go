@@ -58,9 +58,7 @@ says. Settings that have no flag here come from the environment as in "serve".`,
 			return run(cmd.Context(), config, bootstrap.NewLogger(config, os.Stderr),
 				onStart(func(ctx context.Context, engine *application.Engine) error { return openDemo(ctx, engine, sale) }),
 				bootstrap.HTTP,
-				onStart(func(context.Context, *application.Engine) error {
-					return printHints(cmd.OutOrStdout(), config, sale)
-				}))
+				onStart(func(context.Context, *application.Engine) error { return printHints(cmd.OutOrStdout(), config, sale) }))
 		},
 	}
 	flags := cmd.Flags()
@@ -71,10 +69,12 @@ says. Settings that have no flag here come from the environment as in "serve".`,
 	return cmd
 }
 
+// onStart has a step done between the modules before it and those after it. It
+// is a module itself, since what stands outside of any is wired last.
 func onStart(do func(context.Context, *application.Engine) error) fx.Option {
-	return fx.Invoke(func(lc fx.Lifecycle, engine *application.Engine) {
+	return fx.Module("demo", fx.Invoke(func(lc fx.Lifecycle, engine *application.Engine) {
 		lc.Append(fx.StartHook(func(ctx context.Context) error { return do(ctx, engine) }))
-	})
+	}))
 }
 
 // dataFolder makes the folder of the ledger's file.

@@ -110,7 +110,17 @@ var ledgerLetterTests = map[string]func(ledgerTest){
 		letter.Intent.Buyer = domain.BuyerID(strings.Repeat("名", 3000))
 		letter.Reason = strings.Repeat("long ", 5000)
 		l.must(l.Bury(l.ctx(), letter))
+		l.must(l.Bury(l.ctx(), letter))
 		got := l.letterOf(letter.Payload)
+		if got.Intent.Order != letter.Intent.Order || got.Intent.Sale != s.SaleID {
+			l.Errorf("letter %+v", got)
+		}
+		if e := s.effectOf(letter.Intent.Order, domain.Rejected); e.Order.Quantity != 2 {
+			l.Errorf("effect %+v", e)
+		}
+		if o := l.find(letter.Intent.Order); o.Status != domain.Rejected {
+			l.Errorf("order %+v", o)
+		}
 		l.must(l.Discard(l.ctx(), got.ID))
 	},
 	"NoSuchLetter": func(l ledgerTest) {

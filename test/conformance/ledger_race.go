@@ -238,7 +238,7 @@ var ledgerRaceTests = map[string]func(ledgerTest){
 			left -= len(effects)
 			return left == 0
 		})
-		s.pending(func() domain.Order { o := s.order("big", 1); return o }())
+		s.pending(s.order("other", 1))
 		s.activity.SKUs[0].Total = 1 + units
 		l.must(l.Save(l.ctx(), s.activity))
 		ctx := l.ctx()
@@ -289,32 +289,54 @@ var ledgerRaceTests = map[string]func(ledgerTest){
 		l.letterOf(letter.Payload)
 		s.effectOf(letter.Intent.Order, domain.Rejected)
 	},
-	// covers N7
-	"EpochsInParallelWithOrders": func(l ledgerTest) {
-		s := l.sale(1000, 1000)
+	// covers N7: once an epoch has begun, nothing of an earlier one is placed.
+	"NothingOldAfterAnEpochBegan": func(l ledgerTest) {
 		ctx := l.ctx()
+		for range 10 {
+			s := l.sale(1000, 1000)
+			var began int64
+			l.together(9, func(i int) error {
+				if i == 0 {
+					if _, err := l.BeginEpoch(ctx, s.SaleID, domain.Fence{}); err != nil {
+						return err
+					}
+					account, err := l.Tally(ctx, s.SaleID)
+					began = account.Pending
+					return err
+				}
+				for range 3 {
+					placed, err := l.Place(ctx, []domain.Order{s.order("7", 1), s.order("8", 1)})
+					if err != nil {
+						return err
+					}
+					for _, p := range placed {
+						if p.Order.Status != domain.Pending && p.Order.Reason != domain.ReasonStaleEpoch {
+							return fmt.Errorf("order is %s %s", p.Order.Status, p.Order.Reason)
+						}
+					}
+				}
+				return nil
+			})
+			if account := s.tally(); account.Pending != began {
+				l.Errorf("%d units pending when the epoch began, %d in the end", began, account.Pending)
+			}
+		}
+	},
+	// covers N7
+	"EpochsAreAllDifferent": func(l ledgerTest) {
+		s, ctx := l.sale(10, 1), l.ctx()
 		var mutex sync.Mutex
-		epochs := map[int64]bool{}
-		l.together(24, func(i int) error {
-			if i%4 == 0 {
-				epoch, err := l.BeginEpoch(ctx, s.SaleID, domain.Fence{})
-				mutex.Lock()
-				defer mutex.Unlock()
-				if epochs[epoch] {
-					return fmt.Errorf("epoch %d twice", epoch)
-				}
-				epochs[epoch] = true
-				return err
+		seen := map[int64]bool{}
+		l.together(12, func(int) error {
+			epoch, err := l.BeginEpoch(ctx, s.SaleID, domain.Fence{})
+			mutex.Lock()
+			defer mutex.Unlock()
+			if seen[epoch] {
+				return fmt.Errorf("epoch %d twice", epoch)
 			}
-			placed, err := l.Place(ctx, []domain.Order{s.order("7", 1), s.order("8", 1)})
-			for _, p := range placed {
-				if p.Order.Status != domain.Pending && p.Order.Reason != domain.ReasonStaleEpoch {
-					return fmt.Errorf("order is %s %s", p.Order.Status, p.Order.Reason)
-				}
-			}
+			seen[epoch] = true
 			return err
 		})
-		s.tally()
 	},
 	"SavesInParallel": func(l ledgerTest) {
 		a, ctx := l.activity(10, 2), l.ctx()

@@ -72,7 +72,7 @@ func (e *Engine) replay(ctx context.Context, letter domain.DeadLetter) (domain.O
 	p := placed[0]
 	if p.Err != nil {
 		e.release(ctx, intent.Sale, order.Hold)
-		return domain.Order{}, fmt.Errorf("%w: the ledger does not take the order: %v", domain.ErrState, p.Err)
+		return domain.Order{}, fmt.Errorf("%w: the ledger does not take the order: %s", domain.ErrState, p.Err.Error())
 	}
 	if p.Order.Status == domain.Rejected {
 		e.release(ctx, intent.Sale, order.Hold)

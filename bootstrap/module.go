@@ -123,6 +123,7 @@ func openHot(lc fx.Lifecycle, config Config, clock domain.Clock, fences domain.F
 }
 
 func openRedis(lc fx.Lifecycle, config Config, fences domain.Fences, metrics *telemetry.Metrics, log *slog.Logger) (hot, error) {
+	redisstock.LogTo(log)
 	client, blocking, err := redisstock.Connect(redisstock.ConnectConfig{
 		Addrs: config.Redis.Addrs, Cluster: config.Redis.Cluster, Master: config.Redis.Master,
 		Username: config.Redis.Username, Password: config.Redis.Password, DB: config.Redis.DB,

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 	"runtime/debug"
 
@@ -24,7 +25,7 @@ func (a *API) recovered(c *gin.Context) {
 		if p == nil {
 			return
 		}
-		if p == http.ErrAbortHandler {
+		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(p) // the server's own way to drop a connection
 		}
 		a.log.Error("panic in a request", "method", c.Request.Method, "path", c.Request.URL.Path,

@@ -1,7 +1,10 @@
 package redisstock
 
 import (
+	"context"
 	"crypto/tls"
+	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -91,4 +94,14 @@ func Connect(config ConnectConfig) (client, blocking redis.UniversalClient, err 
 		}
 	}
 	return redis.NewUniversalClient(options()), redis.NewUniversalClient(options()), nil
+}
+
+// LogTo has the Redis client's own messages go to a structured log, as warnings.
+// It holds for the whole process.
+func LogTo(log *slog.Logger) { redis.SetLogger(clientLog{log}) }
+
+type clientLog struct{ log *slog.Logger }
+
+func (c clientLog) Printf(ctx context.Context, format string, args ...any) {
+	c.log.WarnContext(ctx, "redis client", "message", fmt.Sprintf(format, args...))
 }

@@ -87,9 +87,10 @@ func TestPlan(t *testing.T) {
 	want := []string{
 		"install what is missing",
 		"gofmt",
-		"go vet ./...",
+		"generated code",
+		"go vet -race ./...",
 		"go test -race -count=1 -timeout 20m -short -run X ./...",
-		"go vet ./... in test/embed",
+		"go vet -race ./... in test/embed",
 		"go test -race -count=1 -timeout 20m -short -run X ./... in test/embed",
 	}
 	if !slices.Equal(names, want) {

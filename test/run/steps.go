@@ -20,7 +20,8 @@ type step struct {
 // server a failure instead of a skipped test.
 var testEnv = []string{"CGO_ENABLED=1", "SECKILL_TEST_SERVICES=required"}
 
-// plan lists the steps for the project in root.
+// plan lists the steps for the project in root. Vet has the tests' build flags,
+// so that both use the same compiled packages.
 func plan(root string, extra []string) ([]step, error) {
 	modules, err := nestedModules(root)
 	if err != nil {
@@ -29,9 +30,10 @@ func plan(root string, extra []string) ([]step, error) {
 	steps := []step{
 		{"install what is missing", prepare},
 		{"gofmt", func(ctx context.Context) error { return checkFormat(ctx, root) }},
+		{"generated code", func(ctx context.Context) error { return checkGenerated(ctx, root) }},
 	}
 	for _, dir := range append([]string{"."}, modules...) {
-		for _, args := range [][]string{{"vet", "./..."}, testArgs(extra)} {
+		for _, args := range [][]string{{"vet", "-race", "./..."}, testArgs(extra)} {
 			name := "go " + strings.Join(args, " ")
 			if dir != "." {
 				name += " in " + dir

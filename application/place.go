@@ -113,17 +113,15 @@ func (e *Engine) conclude(ctx context.Context, p domain.Placed, attempt int) (bo
 	return true, nil
 }
 
+// buryOrder leaves the hold to the letter's effect: if the order got into the
+// ledger by another way after all, there is no letter and no effect.
 func (e *Engine) buryOrder(ctx context.Context, p domain.Placed) error {
 	intent := intentOf(p.Order)
 	payload, err := json.Marshal(intent)
 	if err != nil {
 		return fmt.Errorf("bury order %s: %w", p.Order.ID, err)
 	}
-	if err := e.bury(ctx, domain.DeadLetter{Intent: intent, Payload: string(payload), Reason: p.Err.Error()}); err != nil {
-		return err
-	}
-	e.release(ctx, p.Order.Sale, p.Order.Hold)
-	return nil
+	return e.bury(ctx, domain.DeadLetter{Intent: intent, Payload: string(payload), Reason: p.Err.Error()})
 }
 
 func (e *Engine) bury(ctx context.Context, letter domain.DeadLetter) error {

@@ -60,7 +60,7 @@ type ledger struct {
 	Deployment  domain.Deployment
 }
 
-func openStore(lc fx.Lifecycle, config Config) (ledger, error) {
+func openStore(lc fx.Lifecycle, config Config, log *slog.Logger) (ledger, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	store, err := sqlstore.Open(ctx, config.store())
@@ -73,6 +73,9 @@ func openStore(lc fx.Lifecycle, config Config) (ledger, error) {
 	lc.Append(fx.StopHook(store.Close))
 	if err := store.CheckSchema(ctx); err != nil {
 		return ledger{}, fmt.Errorf("database: %w", err)
+	}
+	if err := store.CheckDurable(ctx); err != nil {
+		log.Warn("a crash of the database may lose confirmed orders", "error", err)
 	}
 	return ledger{
 		Store: store, Orders: store, Outbox: store, DeadLetters: store,

@@ -94,8 +94,9 @@ func TestDeadlocksAreRunAgain(t *testing.T) {
 			})
 		}
 		done.Wait()
-		if runs.Load() != 3 {
-			t.Errorf("%d runs, want 3: one of the two again", runs.Load())
+		// They may meet again before the other is through.
+		if runs.Load() < 3 {
+			t.Errorf("%d runs: none was run again", runs.Load())
 		}
 		for _, id := range []string{"a", "b"} {
 			if row, err := s.write.Quota.Get(ctx, id); err != nil || row.Used != 2 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"seckill/domain"
 )
@@ -12,7 +13,8 @@ import (
 // name, price or payment window takes effect for the very next grab. While an
 // activity is preheated, its SKUs and their totals cannot change.
 //
-// Errors: ErrInvalid (names the field), ErrState, ErrUnavailable.
+// Errors: ErrInvalid (names the field), ErrState, ErrConflict when a command
+// came in between, ErrUnavailable.
 func (e *Engine) SaveActivity(ctx context.Context, activity domain.Activity) (domain.Activity, error) {
 	if err := activity.Validate(); err != nil {
 		return domain.Activity{}, err
@@ -20,7 +22,7 @@ func (e *Engine) SaveActivity(ctx context.Context, activity domain.Activity) (do
 	before, err := e.Activities.Activity(ctx, activity.ID)
 	switch {
 	case errors.Is(err, domain.ErrNotFound):
-		activity.State = domain.Draft
+		activity.State = "" // a new one
 	case err != nil:
 		return domain.Activity{}, fmt.Errorf("save activity: %w", err)
 	default:
@@ -33,12 +35,20 @@ func (e *Engine) SaveActivity(ctx context.Context, activity domain.Activity) (do
 		return domain.Activity{}, fmt.Errorf("save activity: %w", err)
 	}
 	e.catalog.forget(activity.ID)
-	if activity.State != domain.Draft && activity.State != domain.Archived {
+	if activity.State == "" {
+		activity.State = domain.Draft
+	}
+	if preheated(activity.State) {
 		if err := e.syncGates(ctx, activity.ID); err != nil {
 			return domain.Activity{}, fmt.Errorf("save activity: %w", err)
 		}
 	}
 	return activity, nil
+}
+
+// preheated says whether the hot store should hold the sales of an activity.
+func preheated(state domain.State) bool {
+	return state != domain.Draft && state != domain.Archived
 }
 
 // changeable refuses what would pull the stock from under a running sale.
@@ -98,24 +108,25 @@ func (e *Engine) move(ctx context.Context, id domain.ActivityID, command string)
 	return activity, nil
 }
 
-// syncGates brings the ledger's word on an activity to the hot store. Under
-// each sale's lock the activity is read again, so that of two commands at the
-// same moment the one that the ledger took last is also the last one here.
+// gateTimeout bounds how long a command goes on trying to reach the hot store.
+const gateTimeout = 5 * time.Second
+
+// syncGates brings the ledger's word on an activity to the hot store. The
+// ledger has decided, so it goes on although the caller may hang up, and waits
+// for whoever holds a sale's lock. If it fails all the same, reconcile does it.
 func (e *Engine) syncGates(ctx context.Context, id domain.ActivityID) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), gateTimeout)
+	defer cancel()
 	activity, err := e.Activities.Activity(ctx, id)
 	if err != nil {
 		return err
 	}
 	for _, sku := range activity.SKUs {
 		sale := activity.Sale(sku.ID)
-		err := e.Lock.Do(ctx, e.lockKey(sale), e.cfg.LockTTL, func(ctx context.Context, lease domain.Lease) error {
-			now, err := e.Activities.Activity(ctx, id)
-			if err != nil {
-				return err
-			}
-			sku, _ := now.SKU(sale.SKU)
-			return e.Stock.SetGate(ctx, sale, now.Gate(sku), lease.Fence.Number)
-		})
+		err := e.syncGate(ctx, sale)
+		for errors.Is(err, domain.ErrBusy) && ctx.Err() == nil {
+			err = e.syncGate(ctx, sale)
+		}
 		if err != nil {
 			return fmt.Errorf("set gate of sale %s: %w", sale, err)
 		}
@@ -123,80 +134,16 @@ func (e *Engine) syncGates(ctx context.Context, id domain.ActivityID) error {
 	return nil
 }
 
-// Archive ends an activity: its hot keys are removed. It refuses while any of
-// its sales has holds or queued orders.
-//
-// Errors: ErrNotFound, ErrState, ErrHasHolds, ErrUnavailable. Repeat: does nothing.
-func (e *Engine) Archive(ctx context.Context, id domain.ActivityID) (domain.Activity, error) {
-	activity, err := e.Activities.Activity(ctx, id)
-	if err != nil {
-		return domain.Activity{}, fmt.Errorf("archive activity %d: %w", id, err)
-	}
-	if _, ok := activity.State.Next("archive"); !ok {
-		return domain.Activity{}, fmt.Errorf("archive activity %d: %w: close it first, it is %s", id, domain.ErrState, activity.State)
-	}
-	for _, sku := range activity.SKUs {
-		sale := activity.Sale(sku.ID)
-		err := e.Lock.Do(ctx, e.lockKey(sale), e.cfg.LockTTL, func(ctx context.Context, lease domain.Lease) error {
-			return e.Stock.Archive(ctx, sale, lease.Fence.Number)
-		})
+// syncGate reads the activity again under the sale's lock, so that of two
+// commands at the same moment the one that the ledger took last is also the
+// last one in the hot store.
+func (e *Engine) syncGate(ctx context.Context, sale domain.SaleID) error {
+	return e.Lock.Do(ctx, e.lockKey(sale), e.cfg.LockTTL, func(ctx context.Context, lease domain.Lease) error {
+		activity, err := e.Activities.Activity(ctx, sale.Activity)
 		if err != nil {
-			return domain.Activity{}, fmt.Errorf("archive sale %s: %w", sale, err)
+			return err
 		}
-	}
-	activity, err = e.move(ctx, id, "archive")
-	if err != nil {
-		return domain.Activity{}, fmt.Errorf("archive activity %d: %w", id, err)
-	}
-	return activity, nil
-}
-
-// ActivityView is an activity as buyers see it.
-type ActivityView struct {
-	domain.Activity
-	SoldOut map[domain.SKUID]bool // no unit is free at this moment
-}
-
-// Activity finds an activity for buyers. Errors: ErrNotFound, ErrUnavailable.
-func (e *Engine) Activity(ctx context.Context, id domain.ActivityID) (ActivityView, error) {
-	activity, err := e.catalog.find(ctx, id)
-	if err != nil {
-		return ActivityView{}, fmt.Errorf("find activity: %w", err)
-	}
-	return e.view(ctx, activity)
-}
-
-// ListActivities lists up to max activities with an id above after, by id.
-func (e *Engine) ListActivities(ctx context.Context, after domain.ActivityID, max int) ([]ActivityView, error) {
-	activities, err := e.Activities.Activities(ctx, after, max)
-	if err != nil {
-		return nil, fmt.Errorf("list activities: %w", err)
-	}
-	views := make([]ActivityView, 0, len(activities))
-	for _, activity := range activities {
-		view, err := e.view(ctx, activity)
-		if err != nil {
-			return nil, fmt.Errorf("list activities: %w", err)
-		}
-		views = append(views, view)
-	}
-	return views, nil
-}
-
-func (e *Engine) view(ctx context.Context, activity domain.Activity) (ActivityView, error) {
-	view := ActivityView{Activity: activity, SoldOut: map[domain.SKUID]bool{}}
-	if activity.State == domain.Draft || activity.State == domain.Archived {
-		return view, nil
-	}
-	for _, sku := range activity.SKUs {
-		level, err := e.Stock.Level(ctx, activity.Sale(sku.ID))
-		if errors.Is(err, domain.ErrNotReady) {
-			continue
-		}
-		if err != nil {
-			return ActivityView{}, err
-		}
-		view.SoldOut[sku.ID] = level.Available == 0
-	}
-	return view, nil
+		sku, _ := activity.SKU(sale.SKU)
+		return e.Stock.SetGate(ctx, sale, activity.Gate(sku), lease.Fence.Number)
+	})
 }

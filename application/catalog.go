@@ -14,56 +14,55 @@ const (
 	catalogMax = 10_000      // entries; unknown ids count too
 )
 
-// catalog remembers for a second which activities exist, so that a crowd in
-// front of a sale that is not ready does not reach the ledger one by one.
+// catalog remembers activities for a second, unknown ones too, and asks the
+// ledger once for all who ask at the same moment. So a crowd in front of a sale
+// that is not ready costs the ledger one question a second.
 type catalog struct {
 	activities domain.Activities
 	clock      domain.Clock
 
 	mu      sync.Mutex
-	entries map[domain.ActivityID]catalogEntry
+	entries map[domain.ActivityID]*catalogEntry
 }
 
 type catalogEntry struct {
-	activity domain.Activity // zero: there is none
+	mu       sync.Mutex // held while the ledger is asked
+	activity domain.Activity
+	err      error // nil or ErrNotFound
 	until    time.Time
 }
 
 func newCatalog(activities domain.Activities, clock domain.Clock) *catalog {
-	return &catalog{activities: activities, clock: clock, entries: map[domain.ActivityID]catalogEntry{}}
+	return &catalog{activities: activities, clock: clock, entries: map[domain.ActivityID]*catalogEntry{}}
 }
 
-func (c *catalog) find(ctx context.Context, id domain.ActivityID) (domain.Activity, error) {
-	now := c.clock.Now()
-	c.mu.Lock()
-	entry, ok := c.entries[id]
-	c.mu.Unlock()
-	if !ok || now.After(entry.until) {
+// find returns an activity; fresh says that this call has asked the ledger.
+func (c *catalog) find(ctx context.Context, id domain.ActivityID) (activity domain.Activity, fresh bool, err error) {
+	entry := c.entry(id)
+	entry.mu.Lock()
+	defer entry.mu.Unlock()
+	if now := c.clock.Now(); now.After(entry.until) {
 		activity, err := c.activities.Activity(ctx, id)
 		if err != nil && !errors.Is(err, domain.ErrNotFound) {
-			return domain.Activity{}, err
+			return domain.Activity{}, false, err
 		}
-		entry = catalogEntry{activity: activity, until: now.Add(catalogAge)}
-		c.mu.Lock()
+		entry.activity, entry.err, entry.until, fresh = activity, err, now.Add(catalogAge), true
+	}
+	return entry.activity, fresh, entry.err
+}
+
+func (c *catalog) entry(id domain.ActivityID) *catalogEntry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	entry := c.entries[id]
+	if entry == nil {
 		if len(c.entries) >= catalogMax {
 			clear(c.entries)
 		}
+		entry = &catalogEntry{}
 		c.entries[id] = entry
-		c.mu.Unlock()
 	}
-	if entry.activity.ID == 0 {
-		return domain.Activity{}, domain.ErrNotFound
-	}
-	return entry.activity, nil
-}
-
-func (c *catalog) knows(ctx context.Context, sale domain.SaleID) (bool, error) {
-	activity, err := c.find(ctx, sale.Activity)
-	if errors.Is(err, domain.ErrNotFound) {
-		return false, nil
-	}
-	_, ok := activity.SKU(sale.SKU)
-	return ok, err
+	return entry
 }
 
 // forget drops an activity that this process has just changed.

@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	relayAge = time.Second // younger effects are left to whoever made the decision
-	relayMax = 500         // effects in one round
+	relayAge   = time.Second // younger effects are left to whoever made the decision
+	relayMax   = 500         // effects in one page
+	relayPages = 100         // pages in one round
 )
 
-// apply brings effects of one round to the hot store, tells the subscribers
-// and removes the effects from the outbox, in this order, so that a crash
-// anywhere repeats a step and skips none.
-func (e *Engine) apply(ctx context.Context, effects []domain.Effect) error {
+// apply brings effects to the hot store, tells the subscribers and removes the
+// effects from the outbox, in this order, so that a crash anywhere repeats a
+// step and skips none. It returns how many are done.
+func (e *Engine) apply(ctx context.Context, effects []domain.Effect) (int, error) {
 	type group struct {
 		sale    domain.SaleID
 		settles bool
@@ -51,7 +52,7 @@ func (e *Engine) apply(ctx context.Context, effects []domain.Effect) error {
 	if len(done) > 0 {
 		errs = append(errs, e.Outbox.Applied(ctx, done...))
 	}
-	return errors.Join(errs...)
+	return len(done), errors.Join(errs...)
 }
 
 func (e *Engine) applyGroup(ctx context.Context, sale domain.SaleID, settles bool, ids []domain.OrderID) error {
@@ -90,29 +91,42 @@ func (e *Engine) applyNow(ctx context.Context, effects ...domain.Effect) {
 	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	if err := e.apply(ctx, fresh); err != nil {
+	if _, err := e.apply(ctx, fresh); err != nil {
 		e.log.Warn("effects are left to the relay", "effects", len(fresh), "error", err)
 	}
 }
 
 // Relay applies the effects that nobody has applied yet: their process died, or
-// the hot store was away. It returns how many it took on. One process does it
+// the hot store was away. It returns how many it applied. One process does it
 // at a time; two would only do work twice.
 func (e *Engine) Relay(ctx context.Context) (int, error) {
-	n := 0
+	applied := 0
 	err := e.Lock.Do(ctx, "relay", e.cfg.LockTTL, func(ctx context.Context, _ domain.Lease) error {
-		effects, err := e.Outbox.Effects(ctx, relayAge, relayMax)
-		if err != nil {
-			return err
+		var errs []error
+		after := int64(0)
+		// What cannot be applied yet must not hold up what comes after it.
+		for range relayPages {
+			effects, err := e.Outbox.Effects(ctx, relayAge, after, relayMax)
+			if err != nil {
+				return errors.Join(append(errs, err)...)
+			}
+			done, err := e.apply(ctx, effects)
+			applied += done
+			if err != nil {
+				errs = append(errs, err)
+			}
+			if len(effects) < relayMax {
+				break
+			}
+			after = effects[len(effects)-1].ID
 		}
-		n = len(effects)
-		return e.apply(ctx, effects)
+		return errors.Join(errs...)
 	})
 	if errors.Is(err, domain.ErrBusy) {
-		return 0, nil
+		return applied, nil
 	}
 	if err != nil {
-		return n, fmt.Errorf("relay: %w", err)
+		return applied, fmt.Errorf("relay: %w", err)
 	}
-	return n, nil
+	return applied, nil
 }

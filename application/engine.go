@@ -46,8 +46,9 @@ type Config struct {
 	LockTTL time.Duration
 	// LockPerActivity makes one lock key per activity instead of per sale.
 	LockPerActivity bool
-	// MaxAttempts is how often an order that alone cannot be placed is tried
-	// before it becomes a dead letter. Default 5. Outages do not count.
+	// MaxAttempts is from which delivery on an order that alone cannot be
+	// placed becomes a dead letter. Default 5. An outage of the ledger buries
+	// nothing, however long it is.
 	MaxAttempts int
 	// Grace is how long reconcile lets a difference between the stores stand
 	// before it counts as drift. Default 2 s.
@@ -65,9 +66,11 @@ type Observer interface {
 	Grabbed(verdict domain.Verdict, took time.Duration)
 	// Placed is called once per ledger batch.
 	Placed(orders int, took time.Duration)
-	// Drifted is called when a sale's stores disagree by so many units.
+	// Drifted is called after each comparison of a sale's stores, with the
+	// units that they disagree by: 0 when all is well.
 	Drifted(sale domain.SaleID, units int64)
-	// Buried is called for each new dead letter.
+	// Buried is called when an order is given up; again if its delivery comes
+	// back before it is acknowledged.
 	Buried()
 }
 

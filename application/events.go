@@ -14,8 +14,8 @@ type events struct {
 }
 
 // Subscribe has fn called for every order event that this process handles: at
-// least once, in order per order. An error has the event delivered again.
-// Subscribe before the workers start; there is no way to unsubscribe.
+// least once; see domain.Event for their order. An error has the event delivered
+// again. Subscribe before the workers start; there is no way to unsubscribe.
 func (e *Engine) Subscribe(fn domain.Subscriber) {
 	e.events.mu.Lock()
 	defer e.events.mu.Unlock()

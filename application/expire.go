@@ -11,6 +11,8 @@ import (
 const (
 	expireSales = 100 // sales in one sweep
 	expireMax   = 500 // orders in one transaction
+	// batches of one sale in one sweep; more wait for the next
+	expireBatches = 200
 )
 
 // Expire closes unpaid orders that are past their deadline and frees their
@@ -24,22 +26,31 @@ func (e *Engine) Expire(ctx context.Context) (int, error) {
 	closed := 0
 	var errs []error
 	for _, sale := range sales {
-		err := e.Lock.Do(ctx, e.lockKey(sale), e.cfg.LockTTL, func(ctx context.Context, lease domain.Lease) error {
-			for {
-				effects, err := e.Orders.Expire(ctx, sale, expireMax, lease.Fence)
-				if err != nil {
-					return err
-				}
-				closed += len(effects)
-				e.applyNow(ctx, effects...)
-				if len(effects) < expireMax {
-					return nil
-				}
+		for range expireBatches {
+			n, err := e.expireSale(ctx, sale)
+			closed += n
+			if err != nil && !errors.Is(err, domain.ErrBusy) {
+				errs = append(errs, fmt.Errorf("expire sale %s: %w", sale, err))
 			}
-		})
-		if err != nil && !errors.Is(err, domain.ErrBusy) {
-			errs = append(errs, fmt.Errorf("expire sale %s: %w", sale, err))
+			if err != nil || n < expireMax {
+				break
+			}
 		}
 	}
 	return closed, errors.Join(errs...)
+}
+
+// expireSale closes one batch. The lock is free between batches, so that an
+// operator's command need not wait for all of them.
+func (e *Engine) expireSale(ctx context.Context, sale domain.SaleID) (n int, err error) {
+	err = e.Lock.Do(ctx, e.lockKey(sale), e.cfg.LockTTL, func(ctx context.Context, lease domain.Lease) error {
+		effects, err := e.Orders.Expire(ctx, sale, expireMax, lease.Fence)
+		if err != nil {
+			return err
+		}
+		n = len(effects)
+		e.applyNow(ctx, effects...)
+		return nil
+	})
+	return n, err
 }

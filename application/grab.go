@@ -2,6 +2,7 @@ package application
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -94,17 +95,30 @@ func (e *Engine) reserve(ctx context.Context, sale domain.SaleID, claim domain.C
 	if outcome.Verdict != domain.NotReady {
 		return outcome, nil
 	}
-	known, err := e.catalog.knows(ctx, sale)
+	outcome.Verdict, err = e.missing(ctx, sale)
+	return outcome, err
+}
+
+// missing says what a sale is that the hot store does not hold.
+func (e *Engine) missing(ctx context.Context, sale domain.SaleID) (domain.Verdict, error) {
+	activity, fresh, err := e.catalog.find(ctx, sale.Activity)
+	if errors.Is(err, domain.ErrNotFound) {
+		return domain.UnknownSale, nil
+	}
 	if err != nil {
-		return domain.Outcome{}, err
+		return 0, err
 	}
-	if !known {
-		outcome.Verdict = domain.UnknownSale
-		return outcome, nil
+	if _, ok := activity.SKU(sale.SKU); !ok {
+		return domain.UnknownSale, nil
 	}
-	e.log.LogAttrs(ctx, slog.LevelError, "a known sale is not in the hot store: preheat it",
-		slog.String("sale", sale.String()))
-	return outcome, nil
+	if activity.State == domain.Archived {
+		return domain.SaleEnded, nil
+	}
+	if fresh { // once a second, however many ask
+		e.log.LogAttrs(ctx, slog.LevelError, "a known sale is not in the hot store: preheat it",
+			slog.String("sale", sale.String()))
+	}
+	return domain.NotReady, nil
 }
 
 // committed waits until the ledger has the order. A rejection by the ledger's
@@ -120,7 +134,7 @@ func (e *Engine) committed(ctx context.Context, outcome domain.Outcome, commit *
 	if err != nil {
 		return domain.Outcome{}, fmt.Errorf("%w: order %s is held but its commit was not seen in time: %w", domain.ErrUnavailable, outcome.Order, err)
 	}
-	if order.Status != domain.Rejected || outcome.Replayed {
+	if order.Status != domain.Rejected {
 		return outcome, nil
 	}
 	switch order.Reason {

@@ -60,10 +60,13 @@ func (e *Engine) ledgerOrder(ctx context.Context, id domain.OrderID) (domain.Ord
 // AwaitOrder is Order, but while the order is queued it waits for the ledger,
 // at most for the given time and at most MaxWait.
 func (e *Engine) AwaitOrder(ctx context.Context, id domain.OrderID, buyer domain.BuyerID, atMost time.Duration) (domain.Order, error) {
-	commit := e.waits.add(id)
+	if atMost <= 0 {
+		return e.Order(ctx, id, buyer)
+	}
+	commit := e.waits.add(id) // before the look, so that no commit falls in between
 	defer commit.stop()
 	order, err := e.Order(ctx, id, buyer)
-	if err != nil || order.Status != domain.Queued || atMost <= 0 {
+	if err != nil || order.Status != domain.Queued {
 		return order, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(atMost, MaxWait))

@@ -62,11 +62,24 @@ func (e *Engine) payLate(ctx context.Context, order domain.Order, payment domain
 		reacquired = true // no hot store to ask any more: the ledger decides alone
 	}
 	effect, err := e.Orders.PayLate(ctx, order.ID, payment, reacquired)
-	if err == nil && effect.Order.Status == domain.RefundDue {
-		// Also on a repeat: another call may have decided while this one took the units.
-		e.release(ctx, order.Sale, order.ID.Late())
+	if err == nil && effect.ID == 0 {
+		e.followLate(ctx, effect.Order)
 	}
 	return effect, err
+}
+
+// followLate has the late hold follow a decision that an earlier call made: that
+// one may have died, or decided while this one took the units.
+func (e *Engine) followLate(ctx context.Context, order domain.Order) {
+	if order.Status == domain.RefundDue {
+		e.release(ctx, order.Sale, order.ID.Late())
+		return
+	}
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	if _, err := e.Stock.Settle(ctx, order.Sale, order.ID.Late()); err != nil {
+		e.log.Warn("settling is left to the relay", "order_id", order.ID, "error", err)
+	}
 }
 
 // Cancel gives an unpaid order's units back. An empty buyer means the operator.
@@ -89,8 +102,11 @@ func (e *Engine) decidable(ctx context.Context, id domain.OrderID, buyer domain.
 	if err != nil {
 		return domain.Order{}, err
 	}
-	if order.Status == domain.Queued {
+	switch order.Status {
+	case domain.Queued:
 		return domain.Order{}, domain.ErrOrderQueued
+	case domain.Rejected: // perhaps by a dead letter, of which Orders knows nothing
+		return domain.Order{}, &domain.ClosedError{Order: order}
 	}
 	return order, nil
 }

@@ -48,6 +48,7 @@ func (e *Engine) Persist(ctx context.Context, deliveries []domain.Delivery) erro
 				undone[from[start+k]] = true
 			}
 		}
+		e.releaseRejected(ctx, placed)
 	}
 	var done []domain.Delivery
 	for i, d := range deliveries {
@@ -97,10 +98,7 @@ func (e *Engine) conclude(ctx context.Context, p domain.Placed, attempt int) (bo
 		}
 		return true, e.buryOrder(ctx, p)
 	case p.Order.Status == domain.Rejected:
-		// Its effect releases the hold; doing it here as well has the units on
-		// sale again at once.
 		e.waits.tell(p.Order)
-		e.release(ctx, p.Order.Sale, p.Order.Hold)
 		e.log.Warn("order rejected by the ledger", "order_id", p.Order.ID, "reason", p.Order.Reason)
 	case p.Order.Status == domain.Pending:
 		if err := e.publish(ctx, p.Order); err != nil {
@@ -131,6 +129,22 @@ func (e *Engine) bury(ctx context.Context, letter domain.DeadLetter) error {
 	e.watch.Buried()
 	e.log.Error("dead letter", "order_id", letter.Intent.Order, "reason", letter.Reason)
 	return nil
+}
+
+// releaseRejected has the units of rejected orders on sale again at once. Their
+// effects do it again if this fails.
+func (e *Engine) releaseRejected(ctx context.Context, placed []domain.Placed) {
+	holds := map[domain.SaleID][]domain.OrderID{}
+	for _, p := range placed {
+		if p.Err == nil && p.Order.Status == domain.Rejected {
+			holds[p.Order.Sale] = append(holds[p.Order.Sale], p.Order.Hold)
+		}
+	}
+	for sale, ids := range holds {
+		if _, err := e.Stock.Release(ctx, sale, ids...); err != nil {
+			e.log.Warn("releases are left to the relay", "sale", sale.String(), "holds", len(ids), "error", err)
+		}
+	}
 }
 
 // release frees a hold ahead of its effect, which does it again if this fails.

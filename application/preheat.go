@@ -2,14 +2,13 @@ package application
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"seckill/domain"
 )
 
-// livePage is how many ledger orders are read at a time.
-const livePage = 1000
+// holdPage is how many ledger orders are read at a time.
+const holdPage = 1000
 
 // Preheat loads the activity's sales from the ledger into the hot store. It
 // sets, never adds: twice is the same as once. A draft or closed activity
@@ -39,7 +38,7 @@ func (e *Engine) Preheat(ctx context.Context, id domain.ActivityID) (domain.Acti
 	}
 	e.catalog.forget(id)
 	for _, sku := range activity.SKUs {
-		if err := e.load(ctx, activity.Sale(sku.ID), false); err != nil {
+		if err := e.load(ctx, activity.Sale(sku.ID)); err != nil {
 			return domain.Activity{}, fmt.Errorf("preheat sale %s: %w", activity.Sale(sku.ID), err)
 		}
 	}
@@ -50,15 +49,11 @@ func (e *Engine) Preheat(ctx context.Context, id domain.ActivityID) (domain.Acti
 // idle refuses an activity with holds or queued orders, or with a ledger row
 // that does not add up.
 func (e *Engine) idle(ctx context.Context, activity domain.Activity) error {
+	if err := e.noHolds(ctx, activity); err != nil {
+		return err
+	}
 	for _, sku := range activity.SKUs {
 		sale := activity.Sale(sku.ID)
-		level, err := e.Stock.Level(ctx, sale)
-		if err != nil && !errors.Is(err, domain.ErrNotReady) {
-			return err
-		}
-		if level.Held > 0 || level.Queued > 0 {
-			return fmt.Errorf("sale %s: %w", sale, domain.ErrHasHolds)
-		}
 		tally, err := e.Orders.Tally(ctx, sale)
 		if err != nil {
 			return err
@@ -71,41 +66,46 @@ func (e *Engine) idle(ctx context.Context, activity domain.Activity) error {
 	return nil
 }
 
-// load puts one sale into the hot store, under its lock. The order matters:
-// sealed first, so that no grab slips in; then a new epoch, so that the ledger
-// rejects what was queued before; then the ledger's account is read and loaded.
-func (e *Engine) load(ctx context.Context, sale domain.SaleID, force bool) error {
+// load puts one sale into the hot store, under its lock, if nothing is held.
+func (e *Engine) load(ctx context.Context, sale domain.SaleID) error {
 	return e.Lock.Do(ctx, e.lockKey(sale), e.cfg.LockTTL, func(ctx context.Context, lease domain.Lease) error {
-		fence := lease.Fence
-		if err := e.Stock.Seal(ctx, sale, fence.Number, force); err != nil {
-			return err
-		}
-		epoch, err := e.Activities.BeginEpoch(ctx, sale, fence)
-		if err != nil {
-			return err
-		}
-		activity, err := e.Activities.Activity(ctx, sale.Activity)
-		if err != nil {
-			return err
-		}
-		sku, _ := activity.SKU(sale.SKU)
-		holds, err := e.liveHolds(ctx, sale)
-		if err != nil {
-			return err
-		}
-		return e.Stock.Preheat(ctx, domain.Load{
-			Sale: sale, Epoch: epoch, Gate: activity.Gate(sku), Total: sku.Total,
-			Holds: holds, Fence: fence.Number,
-		})
+		return e.loadUnder(ctx, lease, sale, false)
 	})
 }
 
-// liveHolds reads the holds that the ledger's live orders stand for.
-func (e *Engine) liveHolds(ctx context.Context, sale domain.SaleID) ([]domain.Hold, error) {
+// loadUnder loads a sale from the ledger. The order matters: sealed first, so
+// that no grab slips in; then a new epoch, so that the ledger rejects what was
+// queued before; then the ledger's account is read and loaded.
+func (e *Engine) loadUnder(ctx context.Context, lease domain.Lease, sale domain.SaleID, force bool) error {
+	fence := lease.Fence
+	if err := e.Stock.Seal(ctx, sale, fence.Number, force); err != nil {
+		return err
+	}
+	epoch, err := e.Activities.BeginEpoch(ctx, sale, fence)
+	if err != nil {
+		return err
+	}
+	activity, err := e.Activities.Activity(ctx, sale.Activity)
+	if err != nil {
+		return err
+	}
+	sku, _ := activity.SKU(sale.SKU)
+	holds, err := e.ledgerHolds(ctx, sale)
+	if err != nil {
+		return err
+	}
+	return e.Stock.Preheat(ctx, domain.Load{
+		Sale: sale, Epoch: epoch, Gate: activity.Gate(sku), Total: sku.Total,
+		Holds: holds, Fence: fence.Number,
+	})
+}
+
+// ledgerHolds reads the holds that the ledger's orders stand for.
+func (e *Engine) ledgerHolds(ctx context.Context, sale domain.SaleID) ([]domain.Hold, error) {
 	var holds []domain.Hold
 	var after domain.OrderID
 	for {
-		page, err := e.Orders.Live(ctx, sale, after, livePage)
+		page, err := e.Orders.Holds(ctx, sale, after, holdPage)
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +113,7 @@ func (e *Engine) liveHolds(ctx context.Context, sale domain.SaleID) ([]domain.Ho
 			holds = append(holds, holdOf(order))
 			after = order.ID
 		}
-		if len(page) < livePage {
+		if len(page) < holdPage {
 			return holds, nil
 		}
 	}
@@ -122,9 +122,12 @@ func (e *Engine) liveHolds(ctx context.Context, sale domain.SaleID) ([]domain.Ho
 func holdOf(order domain.Order) domain.Hold {
 	hold := domain.Hold{
 		Order: order.Hold, Buyer: order.Buyer, Request: order.Request,
-		Quantity: order.Quantity, State: domain.Held, CreatedAt: order.CreatedAt,
+		Quantity: order.Quantity, State: domain.Released, CreatedAt: order.CreatedAt,
 	}
-	if order.Status == domain.Paid {
+	switch order.Status {
+	case domain.Pending:
+		hold.State = domain.Held
+	case domain.Paid:
 		hold.State = domain.Sold
 	}
 	return hold

@@ -16,21 +16,40 @@ const activityPage = 100
 // lives in the process's memory needs it at every start, before the first grab.
 func (e *Engine) Rebuild(ctx context.Context) error {
 	return e.eachActivity(ctx, func(activity domain.Activity) error {
-		if activity.State == domain.Draft || activity.State == domain.Archived {
+		if !preheated(activity.State) {
 			return nil
 		}
 		for _, sku := range activity.SKUs {
 			sale := activity.Sale(sku.ID)
-			_, err := e.Stock.Level(ctx, sale)
-			if errors.Is(err, domain.ErrNotReady) {
-				err = e.load(ctx, sale, true)
-			}
-			if err != nil {
+			if _, err := e.reload(ctx, sale); err != nil {
 				return fmt.Errorf("rebuild sale %s: %w", sale, err)
 			}
 		}
 		return nil
 	})
+}
+
+// reload loads a sale that the hot store does not hold, or holds from another
+// epoch, as it may after it has lost data. Holds that the ledger does not know
+// are gone, and what is still queued from that epoch will be rejected, visibly.
+// It says whether there was anything to do.
+func (e *Engine) reload(ctx context.Context, sale domain.SaleID) (loaded bool, err error) {
+	err = e.Lock.Do(ctx, e.lockKey(sale), e.cfg.LockTTL, func(ctx context.Context, lease domain.Lease) error {
+		tally, err := e.Orders.Tally(ctx, sale)
+		if err != nil {
+			return err
+		}
+		level, err := e.Stock.Level(ctx, sale)
+		if err == nil && level.Epoch == tally.Epoch {
+			return nil
+		}
+		if err != nil && !errors.Is(err, domain.ErrNotReady) {
+			return err
+		}
+		loaded = true
+		return e.loadUnder(ctx, lease, sale, true)
+	})
+	return loaded, err
 }
 
 func (e *Engine) eachActivity(ctx context.Context, do func(domain.Activity) error) error {

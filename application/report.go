@@ -44,11 +44,12 @@ type SaleReport struct {
 	// row adds up, and there is no drift.
 	Balanced bool
 	Repairs  []Repair // what a reconcile with repair changed
+	problem  string   // what disagrees besides the figures; "" when nothing does
 }
 
 // Repair is one thing that reconcile put right.
 type Repair struct {
-	What  string         // "requeued", "released", "settled", "adopted", "corrected"
+	What  string         // "requeued", "released", "settled", "adopted", "corrected", "gate set", "loaded"
 	Order domain.OrderID // the hold, where it is about one
 	Units int64
 }
@@ -72,13 +73,16 @@ func (e *Engine) Report(ctx context.Context, id domain.ActivityID) (Report, erro
 }
 
 // account compares the stores. They cannot be read at the same instant, so a
-// difference counts only when it is still there after a few looks.
+// difference counts only when it is still there after a few looks, and from the
+// second look on the hot store is compared with the ledger before and after it.
 func (e *Engine) account(ctx context.Context, activity domain.Activity, sku domain.SKU) (SaleReport, error) {
+	var before *domain.Tally
 	for try := 1; ; try++ {
-		report, err := e.sample(ctx, activity, sku)
+		report, err := e.sample(ctx, activity, sku, before)
 		if err != nil || report.Balanced || try == reportTries {
 			return report, err
 		}
+		before = &report.Ledger
 		select {
 		case <-time.After(reportPause):
 		case <-ctx.Done():
@@ -87,7 +91,7 @@ func (e *Engine) account(ctx context.Context, activity domain.Activity, sku doma
 	}
 }
 
-func (e *Engine) sample(ctx context.Context, activity domain.Activity, sku domain.SKU) (SaleReport, error) {
+func (e *Engine) sample(ctx context.Context, activity domain.Activity, sku domain.SKU, before *domain.Tally) (SaleReport, error) {
 	report := SaleReport{Sale: activity.Sale(sku.ID), Loaded: true}
 	var err error
 	report.Level, err = e.Stock.Level(ctx, report.Sale)
@@ -105,23 +109,37 @@ func (e *Engine) sample(ctx context.Context, activity domain.Activity, sku domai
 		// A draft or archived sale lives in the ledger alone; its account is the row's.
 		report.Level.Held, report.Level.Sold = report.Ledger.Reserved, report.Ledger.Sold
 		report.Level.Available = report.Ledger.Total - report.Ledger.Reserved - report.Ledger.Sold
-		report.Balanced = report.Ledger.Balanced() && (activity.State == domain.Draft || activity.State == domain.Archived)
+		report.Balanced = report.Ledger.Balanced() && !preheated(activity.State)
+		if preheated(activity.State) {
+			report.problem = "the hot store does not hold the sale: preheat it"
+		}
 		return report, nil
 	}
-	report.Drift = drift(report.Level, report.Ledger)
-	report.Balanced = report.Drift == 0 && report.Level.Balanced() && report.Ledger.Balanced()
+	if before == nil {
+		before = &report.Ledger
+	}
+	report.Drift = drift(report.Level, *before, report.Ledger)
+	switch {
+	case report.Level.Epoch != report.Ledger.Epoch:
+		report.problem = "the hot store is on another epoch than the ledger"
+	case report.Level.State != activity.State:
+		report.problem = "the hot store's gate is in another state than the ledger's"
+	}
+	report.Balanced = report.Drift == 0 && report.problem == "" && report.Level.Balanced() && report.Ledger.Balanced()
 	return report, nil
 }
 
-// drift is the number of units that nothing explains. Held units are orders
-// that wait for payment, orders on their way there (queued), and orders that
-// are decided but whose hold has not heard of it (releasing, settling); the
-// last two may have been counted on both sides or on one.
-func drift(level domain.Level, ledger domain.Tally) int64 {
-	inFlight := level.Queued + ledger.Releasing + ledger.Settling
-	held := outside(level.Held-ledger.Pending, 0, inFlight)
-	sold := outside(level.Sold-ledger.Paid, -ledger.Settling, 0)
-	total := abs(level.Total - ledger.Total)
+// drift is the number of units that nothing explains, given the ledger before
+// and after the hot store was read. Held units are orders that wait for
+// payment, orders on their way there (queued), and orders that are decided but
+// whose hold has not heard of it (releasing, settling); the last two may have
+// been counted on both sides or on one.
+func drift(level domain.Level, before, after domain.Tally) int64 {
+	settling := max(before.Settling, after.Settling)
+	inFlight := level.Queued + max(before.Releasing, after.Releasing) + settling
+	held := outside(level.Held, min(before.Pending, after.Pending), max(before.Pending, after.Pending)+inFlight)
+	sold := outside(level.Sold, min(before.Paid, after.Paid)-settling, max(before.Paid, after.Paid))
+	total := abs(level.Total - after.Total)
 	return held + sold + total
 }
 

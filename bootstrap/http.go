@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/fx"
 
@@ -82,8 +83,26 @@ func listen(lc fx.Lifecycle, config Config, api *httpapi.API, health *health, sh
 			},
 			OnStop: func(ctx context.Context) error {
 				health.stopping.Store(true)
-				return l.server.Shutdown(ctx)
+				api.Drain()
+				return drain(ctx, l.server, log)
 			},
 		})
 	}
+}
+
+// drain finishes a server's requests, in half of the time that is left at most:
+// the other half is for the queue and the stores. A client that does not finish
+// its own request by then is cut off.
+func drain(ctx context.Context, server *http.Server, log *slog.Logger) error {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
+		defer cancel()
+	}
+	err := server.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		log.Warn("requests that did not finish in time are cut off", "addr", server.Addr)
+		return server.Close()
+	}
+	return err
 }

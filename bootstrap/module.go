@@ -185,19 +185,23 @@ func newEngine(config Config, ports enginePorts, metrics *telemetry.Metrics, log
 	})
 }
 
-// agree refuses a node whose keys would not be the other nodes' keys.
+// agree refuses a node whose keys or locks would not be the other nodes'.
 func agree(lc fx.Lifecycle, config Config, deployment domain.Deployment) {
 	if config.Stock == "memory" {
 		return
 	}
 	lc.Append(fx.StartHook(func(ctx context.Context) error {
-		mine := strconv.Itoa(config.Redis.Partitions)
-		theirs, err := deployment.Agree(ctx, "redis.partitions of "+config.Redis.Prefix, mine)
-		if err != nil {
-			return fmt.Errorf("database: %w", err)
-		}
-		if theirs != mine {
-			return domain.Invalid("redis.partitions", "is %s here and %s on the deployment's other nodes: set it to %s", mine, theirs, theirs)
+		for key, mine := range map[string]string{
+			"redis.partitions": strconv.Itoa(config.Redis.Partitions),
+			"lock.scope":       config.Lock.Scope,
+		} {
+			theirs, err := deployment.Agree(ctx, key+" of "+config.Redis.Prefix, mine)
+			if err != nil {
+				return fmt.Errorf("database: %w", err)
+			}
+			if theirs != mine {
+				return domain.Invalid(key, "is %s here and %s on the deployment's other nodes: set it to %s", mine, theirs, theirs)
+			}
 		}
 		return nil
 	}))

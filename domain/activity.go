@@ -14,7 +14,7 @@ const (
 	Ready    State = "ready"    // preheated, not opened yet
 	Open     State = "open"     // grabs are admitted inside the window
 	Paused   State = "paused"   // stopped for a while
-	Closed   State = "closed"   // stopped for good
+	Closed   State = "closed"   // stopped; it may be opened again until it is archived
 	Archived State = "archived" // its hot keys are gone
 )
 

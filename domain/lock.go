@@ -39,7 +39,8 @@ type Lock interface {
 
 // Fences mints fencing numbers in the ledger.
 type Fences interface {
-	// NextFence returns a number higher than every earlier one of the key.
+	// NextFence returns a number higher than every earlier one of any key, so
+	// that a sale's numbers grow although the granularity of its lock changes.
 	NextFence(ctx context.Context, key string) (int64, error)
 }
 

@@ -137,8 +137,9 @@ type Orders interface {
 	// order. An id that only a dead letter has is answered as Rejected.
 	Find(ctx context.Context, ids ...OrderID) ([]Order, error)
 
-	// Live pages through the Pending and Paid orders of a sale by id.
-	Live(ctx context.Context, sale SaleID, after OrderID, max int) ([]Order, error)
+	// Holds pages, by id, through the orders of a sale that the hot store has
+	// to know: the Pending and Paid ones, and every other that has a request id.
+	Holds(ctx context.Context, sale SaleID, after OrderID, max int) ([]Order, error)
 
 	// Tally reads the account of a sale. Errors: ErrNotFound.
 	Tally(ctx context.Context, sale SaleID) (Tally, error)
@@ -146,8 +147,9 @@ type Orders interface {
 
 // Outbox is the ledger's list of effects that are not applied yet.
 type Outbox interface {
-	// Effects lists up to max rows that are at least minAge old, oldest first.
-	Effects(ctx context.Context, minAge time.Duration, max int) ([]Effect, error)
+	// Effects lists up to max rows with an id above after that are at least
+	// minAge old, by id.
+	Effects(ctx context.Context, minAge time.Duration, after int64, max int) ([]Effect, error)
 	// Applied removes rows. Repeat: does nothing.
 	Applied(ctx context.Context, ids ...int64) error
 }
@@ -180,10 +182,11 @@ type DeadLetters interface {
 
 // Activities is the ledger of activities and their stock rows.
 type Activities interface {
-	// Save creates an activity as Draft, or changes one; its state is kept.
-	// A total, a limit or a SKU that changes under a sale is judged by the
-	// caller. Errors: ErrUnbalanced when a total would fall below what is
-	// reserved and sold.
+	// Save creates an activity whose State is empty as Draft, or changes one
+	// that is in the given State and keeps it. What may change in which state
+	// is judged by the caller. Errors: ErrConflict when the activity is not in
+	// that state (any more); ErrUnbalanced when a total would fall below what
+	// is reserved and sold.
 	Save(ctx context.Context, activity Activity) error
 	// Activity finds one. Errors: ErrNotFound.
 	Activity(ctx context.Context, id ActivityID) (Activity, error)

@@ -129,8 +129,9 @@ func (l Level) Balanced() bool {
 // Audit is the conservation law counted record by record, in one step.
 type Audit struct {
 	Level     Level
-	HeldUnits int64 // sum over the holds in state Held
-	SoldUnits int64 // units sold before the last preheat plus the sum over state Sold
+	HeldUnits   int64 // sum over the holds in state Held
+	SoldUnits   int64 // sum over the holds in state Sold
+	QueuedUnits int64 // sum over the readable entries of the sale that the queue holds
 	// Buyers whose recorded units differ from the sum of their holds, with both
 	// figures; at most 100 are named.
 	Buyers []BuyerDrift
@@ -138,7 +139,8 @@ type Audit struct {
 
 // Balanced says that counters, records and buyers agree.
 func (a Audit) Balanced() bool {
-	return a.Level.Balanced() && a.HeldUnits == a.Level.Held && a.SoldUnits == a.Level.Sold && len(a.Buyers) == 0
+	return a.Level.Balanced() && a.HeldUnits == a.Level.Held && a.SoldUnits == a.Level.Sold &&
+		a.QueuedUnits == a.Level.Queued && len(a.Buyers) == 0
 }
 
 // BuyerDrift is a buyer whose recorded units differ from the sum of their holds.
@@ -154,7 +156,10 @@ type Load struct {
 	Epoch int64 // higher than every earlier epoch of the sale
 	Gate  Gate
 	Total int64  // the cap that no release may exceed
-	Holds []Hold // Held and Sold, from the ledger's pending and paid orders
+	// Holds are Held and Sold ones, from the ledger's pending and paid orders,
+	// and Released ones, from closed orders whose request ids are still to be
+	// replayed.
+	Holds []Hold
 	Fence int64
 }
 
@@ -188,8 +193,11 @@ type Admission interface {
 
 	// Reacquire takes units for an order again, under the hold id
 	// claim.Order.Late(), after its first hold was released. It ignores the
-	// gate and queues nothing; limit and stock decide as in Reserve.
-	// Repeat: as in Reserve.
+	// gate and queues nothing; limit and stock decide as in Reserve. While the
+	// first hold has its units, it is LimitReached.
+	// Repeat: while the late hold is held or sold, as in Reserve. After its
+	// release it may be taken again; a late hold that was released before it
+	// was ever taken is Withdrawn.
 	Reacquire(ctx context.Context, sale SaleID, claim Claim) (Outcome, error)
 
 	// Release gives the units of holds back to the sale and the allowance back
@@ -252,14 +260,16 @@ type StockAudit interface {
 	// Repeat: queues again; the ledger places an order once. Errors: ErrNotReady.
 	Requeue(ctx context.Context, sale SaleID, holds ...OrderID) (int, error)
 
-	// Adopt records the hold of a pending or paid ledger order that the hot
-	// store does not know, deducting its units if that many are available.
+	// Adopt records the hold, Held or Sold, of a pending or paid ledger order
+	// that the hot store does not know or has as released, deducting its units
+	// if that many are available. A hold that is held or sold is left alone.
 	// Repeat: does nothing. It returns the units deducted.
 	// Errors: ErrNotReady, ErrFenced, ErrConflict when too few are available.
 	Adopt(ctx context.Context, sale SaleID, hold Hold, fence int64) (int64, error)
 
-	// Correct recounts held, sold and every buyer's units from the records and
-	// sets available to total − held − sold, if the account still is as given;
+	// Correct recounts held, sold and every buyer's units from the records, and
+	// queued from the queue, and sets available to total − held − sold, if
+	// epoch, total, available, held and sold still are as given;
 	// else ErrConflict. Errors: ErrNotReady, ErrFenced, ErrUnbalanced when the
 	// records hold more units than the total.
 	Correct(ctx context.Context, sale SaleID, seen Level, fence int64) (Audit, error)

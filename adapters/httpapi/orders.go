@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -58,7 +59,10 @@ func (a *API) order(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	order, err := a.engine.AwaitOrder(c.Request.Context(), id, buyer, wait)
+	ctx, cancel := context.WithCancel(c.Request.Context())
+	defer cancel()
+	defer context.AfterFunc(a.draining, cancel)()
+	order, err := a.engine.AwaitOrder(ctx, id, buyer, wait)
 	return sendOrder(c, order, err)
 }
 

@@ -52,6 +52,10 @@ type API struct {
 	log      *slog.Logger
 	buyers   *gin.Engine
 	operator *gin.Engine
+	draining context.Context // ends with Drain
+	// Drain answers long polls with what is known now, and those to come at
+	// once. Call it before the server's Shutdown, which would wait for them.
+	Drain func()
 }
 
 // New builds the handlers. It starts nothing.
@@ -66,6 +70,7 @@ func New(engine *application.Engine, cfg Config) *API {
 		cfg.DefaultPaymentWindow = domain.DefaultPayWindow
 	}
 	a := &API{engine: engine, cfg: cfg, log: cfg.Log}
+	a.draining, a.Drain = context.WithCancel(context.Background())
 	a.buyers = a.router()
 	a.buyerRoutes(a.buyers)
 	a.operator = a.router()

@@ -27,7 +27,8 @@ func (s *Stock) Audit(_ context.Context, id domain.SaleID) (domain.Audit, error)
 
 func (s *Stock) audit(id domain.SaleID, sale *sale) domain.Audit {
 	count := sale.count()
-	audit := domain.Audit{Level: s.level(id, sale), HeldUnits: count.held, SoldUnits: count.sold}
+	audit := domain.Audit{Level: sale.level(), HeldUnits: count.held, SoldUnits: count.sold}
+	audit.Level.Queued, audit.QueuedUnits = s.queue.count(id)
 	name := func(buyer domain.BuyerID) {
 		recorded, counted := sale.buyers[buyer], count.buyers[buyer]
 		if recorded != counted && len(audit.Buyers) < maxDrifts {
@@ -132,6 +133,9 @@ func (s *Stock) Requeue(_ context.Context, id domain.SaleID, holds ...domain.Ord
 // Adopt implements domain.StockAudit. The buyer's limit is not asked: the
 // ledger has accepted the order.
 func (s *Stock) Adopt(_ context.Context, id domain.SaleID, hold domain.Hold, fence int64) (int64, error) {
+	if hold.State == domain.Released {
+		return 0, domain.Invalid("hold", "must be held or sold")
+	}
 	if err := checkHold(hold); err != nil {
 		return 0, err
 	}
@@ -143,7 +147,7 @@ func (s *Stock) Adopt(_ context.Context, id domain.SaleID, hold domain.Hold, fen
 	if err := sale.fenced(fence); err != nil {
 		return 0, err
 	}
-	if sale.holds[hold.Order] != nil {
+	if old := sale.holds[hold.Order]; old != nil && old.State != domain.Released {
 		return 0, nil
 	}
 	if sale.available < hold.Quantity {
@@ -178,5 +182,6 @@ func (s *Stock) Correct(_ context.Context, id domain.SaleID, seen domain.Level, 
 	sale.fence = fence
 	sale.heldUnits, sale.soldUnits, sale.buyers = count.held, count.sold, count.buyers
 	sale.available = sale.total - count.held - count.sold
+	s.queue.recount(id)
 	return s.audit(id, sale), nil
 }

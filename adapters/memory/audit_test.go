@@ -15,7 +15,8 @@ func (stillClock) Now() time.Time { return time.Date(2030, 6, 1, 12, 0, 0, 0, ti
 
 var damaged = domain.SaleID{Activity: 1, SKU: 2}
 
-// damagedStock holds 5 units of buyer b0 … b4 each, and lets damage work on the account.
+// damagedStock holds 5 units of buyer b0 … b4 each, has those of b0 and b1 in
+// its queue, and lets damage work on the account.
 func damagedStock(t *testing.T, damage func(*sale)) *Stock {
 	t.Helper()
 	stock := NewStock(stillClock{})
@@ -33,6 +34,9 @@ func damagedStock(t *testing.T, damage func(*sale)) *Stock {
 	load := domain.Load{Sale: damaged, Epoch: 1, Gate: gate, Total: 100, Holds: holds, Fence: 1}
 	if err := stock.Preheat(t.Context(), load); err != nil {
 		t.Fatal(err)
+	}
+	if n, err := stock.Requeue(t.Context(), damaged, holds[0].Order, holds[1].Order); n != 2 || err != nil {
+		t.Fatalf("requeued %d, %v", n, err)
 	}
 	damage(stock.sales[damaged])
 	return stock
@@ -60,6 +64,42 @@ func TestAuditFindsDamageAndCorrectRepairsIt(t *testing.T) {
 			audit, err = stock.Correct(t.Context(), damaged, audit.Level, 1)
 			if err != nil || !audit.Balanced() {
 				t.Fatalf("corrected to %+v, %v", audit, err)
+			}
+			if again, err := stock.Audit(t.Context(), damaged); err != nil || !again.Balanced() {
+				t.Fatalf("audit is %+v, %v afterwards", again, err)
+			}
+		})
+	}
+}
+
+// covers N1, N3
+func TestAuditFindsDamageOfTheQueueAndCorrectRepairsIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		damage func(*partition)
+		queued int64 // after the repair
+	}{
+		"counter too high": {func(p *partition) { p.units[damaged] += 3 }, 10},
+		"counter too low":  {func(p *partition) { p.units[damaged] = 0 }, 10},
+		"an entry gone": {func(p *partition) {
+			e := p.line.Front().Value.(*entry)
+			p.fresh = nil
+			p.line.Remove(e.place)
+			delete(p.entries, e.delivery.ID)
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stock := damagedStock(t, func(*sale) {})
+			if audit, err := stock.Audit(t.Context(), damaged); err != nil || !audit.Balanced() || audit.QueuedUnits != 10 {
+				t.Fatalf("before the damage: %+v, %v", audit, err)
+			}
+			c.damage(stock.queue.home(damaged))
+			audit, err := stock.Audit(t.Context(), damaged)
+			if err != nil || audit.Balanced() {
+				t.Fatalf("audit is %+v, %v; want the damage", audit, err)
+			}
+			audit, err = stock.Correct(t.Context(), damaged, audit.Level, 1)
+			if err != nil || !audit.Balanced() || audit.Level.Queued != c.queued {
+				t.Fatalf("corrected to %+v, %v; want %d units queued", audit, err, c.queued)
 			}
 			if again, err := stock.Audit(t.Context(), damaged); err != nil || !again.Balanced() {
 				t.Fatalf("audit is %+v, %v afterwards", again, err)

@@ -141,9 +141,7 @@ func (p *partition) ack(id string) {
 	delete(p.entries, id)
 	p.orders -= int64(len(e.delivery.Intents))
 	sale := e.delivery.Sale
-	if p.units[sale] -= unitsIn(e.delivery.Intents); p.units[sale] == 0 {
-		delete(p.units, sale)
-	}
+	p.setUnits(sale, p.units[sale]-unitsIn(e.delivery.Intents))
 }
 
 func (p *partition) depth(now time.Time) (orders int64, oldest time.Duration) {
@@ -159,6 +157,38 @@ func (p *partition) unitsOf(sale domain.SaleID) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.units[sale]
+}
+
+func (p *partition) count(sale domain.SaleID) (recorded, counted int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.units[sale], p.counted(sale)
+}
+
+func (p *partition) recount(sale domain.SaleID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.setUnits(sale, p.counted(sale))
+}
+
+// counted expects the mutex to be held, as does setUnits.
+func (p *partition) counted(sale domain.SaleID) int64 {
+	var units int64
+	for place := p.line.Front(); place != nil; place = place.Next() {
+		if e := place.Value.(*entry); e.delivery.Sale == sale {
+			units += unitsIn(e.delivery.Intents)
+		}
+	}
+	return units
+}
+
+// setUnits stops at 0: a figure that was damaged before is the audit's to name.
+func (p *partition) setUnits(sale domain.SaleID, units int64) {
+	if units <= 0 {
+		delete(p.units, sale)
+		return
+	}
+	p.units[sale] = units
 }
 
 func unitsIn(intents []domain.Intent) int64 {

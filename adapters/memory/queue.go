@@ -132,8 +132,14 @@ func (q *Queue) push(sale domain.SaleID, intents []domain.Intent, now time.Time)
 	}
 }
 
-// units counts the units of a sale in entries that are not acknowledged.
+// units is how many units of a sale are in entries that are not acknowledged.
 func (q *Queue) units(sale domain.SaleID) int64 { return q.home(sale).unitsOf(sale) }
+
+// count is the same figure and, in the same step, what the entries add up to.
+func (q *Queue) count(sale domain.SaleID) (recorded, counted int64) { return q.home(sale).count(sale) }
+
+// recount sets the figure to what the entries add up to.
+func (q *Queue) recount(sale domain.SaleID) { q.home(sale).recount(sale) }
 
 func (q *Queue) home(sale domain.SaleID) *partition {
 	return q.partitions[maphash.Comparable(q.seed, sale)%uint64(len(q.partitions))]

@@ -66,13 +66,16 @@ func (s *sale) reserve(claim domain.Claim, now time.Time) domain.Outcome {
 	return s.take(claim, claim.Order, now)
 }
 
-// reacquire decides a claim for units under the order's second hold.
+// reacquire decides a claim for units under the order's second hold. Of the
+// released ones only a tombstone stays released.
 func (s *sale) reacquire(claim domain.Claim, now time.Time) domain.Outcome {
 	if late := s.holds[claim.Order.Late()]; late != nil {
-		if late.State == domain.Released {
+		switch {
+		case late.State != domain.Released:
+			return s.replay(claim.Order)
+		case late.Quantity == 0:
 			return s.refuse(domain.Withdrawn)
 		}
-		return s.replay(claim.Order)
 	}
 	if first := s.holds[claim.Order]; first != nil && first.State != domain.Released {
 		return s.refuse(domain.LimitReached)
@@ -102,14 +105,18 @@ func (s *sale) take(claim domain.Claim, id domain.OrderID, now time.Time) domain
 	return domain.Outcome{Verdict: domain.Accepted, Order: claim.Order, Before: before, After: s.available}
 }
 
-// add records a hold that counts units, everywhere but in available.
+// add records a hold, which is no tombstone and counts no units yet,
+// everywhere but in available.
 func (s *sale) add(hold domain.Hold) {
 	s.record(hold)
-	s.buyers[hold.Buyer] += hold.Quantity
-	if hold.State == domain.Sold {
-		s.soldUnits += hold.Quantity
-	} else {
+	switch hold.State {
+	case domain.Held:
 		s.heldUnits += hold.Quantity
+		s.buyers[hold.Buyer] += hold.Quantity
+	case domain.Sold:
+		s.soldUnits += hold.Quantity
+		s.buyers[hold.Buyer] += hold.Quantity
+	case domain.Released:
 	}
 	key := request{hold.Buyer, hold.Request}
 	if _, used := s.requests[key]; !used && hold.Request != "" {
@@ -117,7 +124,12 @@ func (s *sale) add(hold domain.Hold) {
 	}
 }
 
+// record writes a hold, in its old place of the listing if it has one.
 func (s *sale) record(hold domain.Hold) {
+	if old := s.holds[hold.Order]; old != nil {
+		*old = hold
+		return
+	}
 	s.holds[hold.Order] = &hold
 	s.listing = append(s.listing, &hold)
 }

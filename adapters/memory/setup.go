@@ -138,7 +138,9 @@ func checkLoad(load domain.Load) error {
 			return domain.Invalid("holds", "name an order twice")
 		}
 		seen[hold.Order] = true
-		units += hold.Quantity
+		if hold.State != domain.Released {
+			units += hold.Quantity
+		}
 	}
 	if units > load.Total {
 		return fmt.Errorf("%d units held and sold of %d: %w", units, load.Total, domain.ErrUnbalanced)
@@ -155,8 +157,10 @@ func checkGate(gate domain.Gate) error {
 
 // checkHold accepts a hold that comes from the ledger.
 func checkHold(hold domain.Hold) error {
-	if hold.State != domain.Held && hold.State != domain.Sold {
-		return domain.Invalid("holds", "must be held or sold")
+	switch hold.State {
+	case domain.Held, domain.Sold, domain.Released:
+	default:
+		return domain.Invalid("holds", "must be held, sold or released")
 	}
 	return checkClaim(domain.Claim{Order: hold.Order, Buyer: hold.Buyer, Quantity: hold.Quantity})
 }

@@ -55,8 +55,8 @@ func checkIDs(ids []domain.OrderID) error {
 
 // checkHold accepts a hold that comes from the ledger.
 func checkHold(hold domain.Hold) error {
-	if hold.State != domain.Held && hold.State != domain.Sold {
-		return domain.Invalid("holds", "must be held or sold")
+	if _, known := stateLetters[hold.State]; !known {
+		return domain.Invalid("holds", "must be held, sold or released")
 	}
 	return checkClaim(domain.Claim{Order: hold.Order, Buyer: hold.Buyer, Request: hold.Request, Quantity: hold.Quantity})
 }
@@ -101,7 +101,9 @@ func checkLoad(load domain.Load) error {
 			return domain.Invalid("holds", "name an order twice")
 		}
 		seen[hold.Order] = true
-		units += hold.Quantity
+		if hold.State != domain.Released {
+			units += hold.Quantity
+		}
 	}
 	if units > load.Total {
 		return fmt.Errorf("%d units held and sold of %d: %w", units, load.Total, domain.ErrUnbalanced)

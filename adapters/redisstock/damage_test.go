@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"seckill/domain"
 )
 
@@ -16,7 +18,7 @@ func TestWrongTypeChangesNothing(t *testing.T) {
 		"holds":    "reserve reacquire release settle requeue adopt correct audit holds",
 		"buyers":   "reserve reacquire release adopt correct audit",
 		"requests": "reserve reacquire adopt",
-		"queue":    "reserve requeue depth",
+		"queue":    "reserve requeue correct audit depth",
 		"depth":    "reserve requeue depth",
 	} {
 		damages = append(damages, damage{kind, func(ctx context.Context, w *world) error {
@@ -38,7 +40,7 @@ func TestUnreadableFiguresChangeNothing(t *testing.T) {
 		"available": "reserve reacquire release adopt correct level audit",
 		"held":      "reserve reacquire release settle adopt correct seal archive level audit",
 		"sold":      "settle adopt correct level audit",
-		"queued":    "reserve requeue correct seal archive level audit",
+		"queued":    "reserve requeue seal archive level audit",
 		"limit":     "reserve reacquire",
 		"starts":    "reserve",
 		"ends":      "reserve",
@@ -137,6 +139,22 @@ func TestAuditNamesDamageAndCorrectRepairsIt(t *testing.T) {
 		{"a buyer invented", func(ctx context.Context, w *world) error {
 			return w.client.HSet(ctx, w.key("buyers"), "mallory", 1).Err()
 		}, 95},
+		{"units queued too many", func(ctx context.Context, w *world) error {
+			return w.client.HIncrBy(ctx, w.key("sale"), "queued", 3).Err()
+		}, 95},
+		{"units queued too few", func(ctx context.Context, w *world) error {
+			return w.client.HIncrBy(ctx, w.key("sale"), "queued", -1).Err()
+		}, 95},
+		{"a queue entry gone", func(ctx context.Context, w *world) error {
+			entries, err := w.client.XRange(ctx, w.key("queue"), "-", "+").Result()
+			if err != nil {
+				return err
+			}
+			return w.client.XDel(ctx, w.key("queue"), entries[0].ID).Err()
+		}, 95},
+		{"a queue gone", func(ctx context.Context, w *world) error {
+			return w.client.Del(ctx, w.key("queue")).Err()
+		}, 95},
 		{"a record gone", func(ctx context.Context, w *world) error {
 			return w.client.HDel(ctx, w.key("holds"), string(order("held"))).Err()
 		}, 97},
@@ -174,6 +192,115 @@ func TestAuditNamesDamageAndCorrectRepairsIt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A queue entry that says nothing readable of its units, or is gone, must not
+// keep its sale from being sealed and archived for ever.
+// covers N2, N3, S2
+func TestCorrectForgetsWhatAnUnreadableEntryWouldHaveTakenOff(t *testing.T) {
+	with := func(name string, value any) func(map[string]any) {
+		return func(values map[string]any) { values[name] = value }
+	}
+	for name, damage := range map[string]func(map[string]any){
+		"odd units":       with("units", "0x6"),
+		"no units":        func(values map[string]any) { delete(values, "units") },
+		"huge units":      with("units", "9007199254740991"),
+		"impossible":      with("units", "1000001"),
+		"another's sale":  with("sale", "7:7"),
+		"no sale":         func(values map[string]any) { delete(values, "sale") },
+		"nothing of ours": func(values map[string]any) { clear(values); values["hello"] = "world" },
+		"gone":            nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := open(t)
+			w.furnish(t)
+			w.reserve(t, claim("sound", "dave", 4))
+			entry := w.client.XRange(t.Context(), w.key("queue"), "-", "+").Val()[0]
+			must(t, w.client.XDel(t.Context(), w.key("queue"), entry.ID).Err())
+			entries := 1
+			if damage != nil {
+				damage(entry.Values)
+				must(t, w.client.XAdd(t.Context(), &redis.XAddArgs{Stream: w.key("queue"), Values: entry.Values}).Err())
+				entries++
+			}
+			if audit := w.audit(t); audit.Balanced() || audit.Level.Queued != 10 || audit.QueuedUnits != 4 {
+				t.Fatalf("audit is %+v, want 10 units on the counter and 4 in the queue", audit)
+			}
+
+			must(t, w.Queue().Ack(t.Context(), receive(t, w.Queue(), entries)...))
+			_, err := w.Settle(t.Context(), sale, order("held"), order("sound"))
+			must(t, err)
+			audit := w.audit(t)
+			// A figure too large has taken all of it off; else what is left stays.
+			if name != "huge units" && name != "impossible" {
+				if audit.Balanced() || audit.Level.Queued != 6 || audit.QueuedUnits != 0 {
+					t.Fatalf("audit is %+v, want 6 units on the counter and none in the queue", audit)
+				}
+				wantErr(t, w.Seal(t.Context(), sale, 2, false), domain.ErrHasHolds)
+				wantErr(t, w.Archive(t.Context(), sale, 2), domain.ErrHasHolds)
+			}
+			fixed, err := w.Correct(t.Context(), sale, audit.Level, 2)
+			must(t, err)
+			if again := w.audit(t); !fixed.Balanced() || fixed.Level.Queued != 0 || !again.Balanced() || again.Level != fixed.Level {
+				t.Fatalf("after the repair: %+v, then %+v", fixed, again)
+			}
+			must(t, w.Seal(t.Context(), sale, 2, false))
+			must(t, w.Archive(t.Context(), sale, 2))
+		})
+	}
+}
+
+// covers S1, N7
+func TestPreheatCountsTheQueueAnew(t *testing.T) {
+	for name, figure := range map[string]string{"too high": "99", "too low": "1", "unreadable": "x"} {
+		t.Run(name, func(t *testing.T) {
+			w := open(t)
+			w.furnish(t)
+			must(t, w.client.HSet(t.Context(), w.key("sale"), "queued", figure).Err())
+			w.preheat(t)
+			if audit := w.audit(t); !audit.Balanced() || audit.Level.Queued != 6 {
+				t.Fatalf("audit is %+v, want 6 units in the queue", audit)
+			}
+		})
+	}
+}
+
+func TestAuditReadsALongQueueToItsEnd(t *testing.T) {
+	w := open(t)
+	w.preheat(t)
+	want := int64(0)
+	for _, more := range []int{9, 1, 1, 150} { // around the size of a page
+		for range more {
+			values := map[string]any{"sale": sale.String(), "units": "3"}
+			must(t, w.client.XAdd(t.Context(), &redis.XAddArgs{Stream: w.key("queue"), Values: values}).Err())
+			values = map[string]any{"sale": "1:1", "units": "5"}
+			must(t, w.client.XAdd(t.Context(), &redis.XAddArgs{Stream: w.key("queue"), Values: values}).Err())
+			want += 3
+		}
+		if got := w.audit(t).QueuedUnits; got != want {
+			t.Fatalf("%d units are counted, want %d", got, want)
+		}
+	}
+}
+
+// covers S5, S7
+func TestReleasedRecordsThatCannotBeReadAreNotTakenAgain(t *testing.T) {
+	for _, record := range []string{"r", "r1", "r1|x|carol|", "r1|-1|carol|", "x1|1|carol|", "r1|1|carol|r|x"} {
+		w := open(t)
+		w.furnish(t)
+		id := order("gone")
+		must(t, w.client.HSet(t.Context(), w.key("holds"), string(id.Late()), record).Err())
+		before := w.snapshot(t)
+		_, err := w.Reacquire(t.Context(), sale, claim("gone", "carol", 1))
+		wantErr(t, err, domain.ErrUnavailable)
+		w.wantUnchanged(t, before)
+	}
+	w := open(t)
+	w.furnish(t)
+	must(t, w.client.HSet(t.Context(), w.key("holds"), string(order("lost")), "x1|1|dave|").Err())
+	before := w.snapshot(t)
+	wantErr(t, operations["adopt"](t.Context(), w), domain.ErrUnavailable)
+	w.wantUnchanged(t, before)
 }
 
 func TestCorrectReplacesABuyerThatIsNoNumber(t *testing.T) {

@@ -25,11 +25,14 @@ func layOut(holds []domain.Hold) content {
 	asked := map[string]bool{}
 	for _, hold := range holds {
 		c.holds = append(c.holds, string(hold.Order), encodeHold(hold))
-		units[hold.Buyer] += hold.Quantity
-		if hold.State == domain.Sold {
-			c.sold += hold.Quantity
-		} else {
+		switch hold.State {
+		case domain.Held:
 			c.held += hold.Quantity
+			units[hold.Buyer] += hold.Quantity
+		case domain.Sold:
+			c.sold += hold.Quantity
+			units[hold.Buyer] += hold.Quantity
+		case domain.Released:
 		}
 		if field := requestField(hold.Buyer, hold.Request); field != "" && !asked[field] {
 			asked[field] = true

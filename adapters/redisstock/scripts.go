@@ -46,8 +46,8 @@ func (s *Stock) run(ctx context.Context, script *redis.Script, keys []string, ar
 }
 
 // read calls a script that only reads; its errors are ErrUnavailable.
-func (s *Stock) read(ctx context.Context, script *redis.Script, keys []string) (reply, error) {
-	return answer(script.RunRO(ctx, s.config.Client, keys))
+func (s *Stock) read(ctx context.Context, script *redis.Script, keys []string, args ...any) (reply, error) {
+	return answer(script.RunRO(ctx, s.config.Client, keys, args...))
 }
 
 // command is run for a script whose reply begins with a word: what is not "ok"

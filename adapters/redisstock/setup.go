@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 
 	"seckill/domain"
 )
@@ -33,7 +34,7 @@ func (s *Stock) Preheat(ctx context.Context, load domain.Load) error {
 	keys, token := s.keys(load.Sale), rand.Text()
 	hashes := []string{keys.sale, keys.holds, keys.buyers, keys.requests}
 
-	if _, err := s.command(ctx, preheatBeginScript, hashes, load.Fence, token); err != nil {
+	if _, err := s.command(ctx, preheatBeginScript, append(slices.Clone(hashes), keys.queue), load.Fence, token, keys.id); err != nil {
 		return fmt.Errorf("begin preheat: %w", err)
 	}
 	content := layOut(load.Holds)

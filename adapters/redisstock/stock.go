@@ -21,8 +21,10 @@ const sealedState = "sealed"
 // ids are one step per 1000. Each may be repeated after an error.
 //
 // Figures in Redis that are no plain integers, and keys of another type, are an
-// ErrUnavailable with the name of what is damaged; nothing is changed then. A
-// sale in that condition is sealed with force and preheated.
+// ErrUnavailable with the name of what is damaged; nothing is changed then.
+//
+// A server that is out of memory takes no grab, but it still takes what ends
+// orders and frees memory: Ack, Release, Settle, SetGate and Archive.
 type Stock struct {
 	config Config
 	queue  *Queue

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,62 +16,79 @@ import (
 // Save implements domain.Activities. A SKU that is no longer listed goes, unless
 // it has orders or units out: that is an ErrConflict.
 func (s *Store) Save(ctx context.Context, a domain.Activity) error {
+	state := a.State
 	return s.inTx(ctx, func(ctx context.Context, tx *ent.Tx) error {
-		if err := s.saveActivity(ctx, tx, a); err != nil {
+		if err := saveActivity(ctx, tx, a, state); err != nil {
 			return err
 		}
-		rows, err := tx.Stock.Query().Where(stock.ActivityID(int64(a.ID)), s.forUpdate).
-			Order(ent.Asc(stock.FieldID)).All(ctx)
-		if err != nil {
+		if err := s.saveStocks(ctx, tx, a); err != nil {
 			return err
 		}
-		have := map[domain.SKUID]bool{}
-		for _, row := range rows {
-			have[domain.SKUID(row.SkuID)] = true
-			if sku, listed := a.SKU(domain.SKUID(row.SkuID)); listed {
-				err = changeStock(ctx, tx, row, sku)
-			} else {
-				err = dropStock(ctx, tx, row)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		for _, sku := range a.SKUs {
-			if have[sku.ID] {
-				continue
-			}
-			err := tx.Stock.Create().
-				SetID(a.Sale(sku.ID).String()).
-				SetActivityID(int64(a.ID)).SetSkuID(int64(sku.ID)).SetName(sku.Name).SetPrice(sku.Price).
-				SetTotal(sku.Total).SetPerUserLimit(sku.PerUserLimit).SetSegments(sku.Segments).Exec(ctx)
-			if err != nil {
-				return collided(err)
-			}
+		if state == "" {
+			// If this runs again because nobody knows whether it was committed, the
+			// draft that it finds is its own.
+			state = domain.Draft
 		}
 		return nil
 	})
 }
 
-func (s *Store) saveActivity(ctx context.Context, tx *ent.Tx, a domain.Activity) error {
-	changed, err := tx.Activity.Update().Where(activity.ID(int64(a.ID))).
-		SetName(a.Name).SetStartsAt(millis(a.StartsAt)).SetEndsAt(millis(a.EndsAt)).
-		SetPaymentWindowMs(a.PaymentWindow.Milliseconds()).Save(ctx)
-	if err != nil || changed == 1 {
-		return err
+// saveActivity changes the row if it is in the state, or makes it if it is new.
+// Either way the row is locked, so the state stays until this is committed.
+func saveActivity(ctx context.Context, tx *ent.Tx, a domain.Activity, state domain.State) error {
+	if state != "" {
+		changed, err := tx.Activity.Update().Where(activity.ID(int64(a.ID)), activity.State(string(state))).
+			SetName(a.Name).SetStartsAt(millis(a.StartsAt)).SetEndsAt(millis(a.EndsAt)).
+			SetPaymentWindowMs(a.PaymentWindow.Milliseconds()).Save(ctx)
+		if err != nil || changed == 1 {
+			return err
+		}
 	}
-	err = tx.Activity.Create().SetID(int64(a.ID)).SetState(string(domain.Draft)).
+	if a.State != "" {
+		return fmt.Errorf("%w: activity %d is not %s", domain.ErrConflict, a.ID, a.State)
+	}
+	err := tx.Activity.Create().SetID(int64(a.ID)).SetState(string(domain.Draft)).
 		SetName(a.Name).SetStartsAt(millis(a.StartsAt)).SetEndsAt(millis(a.EndsAt)).
 		SetPaymentWindowMs(a.PaymentWindow.Milliseconds()).Exec(ctx)
-	return collided(err)
-}
-
-// collided asks for another try when somebody made the row first.
-func collided(err error) error {
 	if classify(err) == unique {
-		return errors.Join(errAgain, err)
+		return fmt.Errorf("%w: activity %d is there already", domain.ErrConflict, a.ID)
 	}
 	return err
+}
+
+// saveStocks makes the stock rows what the activity lists. The row of the
+// activity is locked, so nobody else adds one or takes one away.
+func (s *Store) saveStocks(ctx context.Context, tx *ent.Tx, a domain.Activity) error {
+	rows, err := tx.Stock.Query().Where(stock.ActivityID(int64(a.ID)), s.forUpdate).
+		Order(ent.Asc(stock.FieldID)).All(ctx)
+	if err != nil {
+		return err
+	}
+	have := map[domain.SKUID]bool{}
+	for _, row := range rows {
+		have[domain.SKUID(row.SkuID)] = true
+		if sku, listed := a.SKU(domain.SKUID(row.SkuID)); listed {
+			err = changeStock(ctx, tx, row, sku)
+		} else {
+			err = dropStock(ctx, tx, row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, sku := range a.SKUs {
+		if have[sku.ID] {
+			continue
+		}
+		err := tx.Stock.Create().
+			SetID(a.Sale(sku.ID).String()).
+			SetActivityID(int64(a.ID)).SetSkuID(int64(sku.ID)).SetName(sku.Name).SetPrice(sku.Price).
+			SetTotal(sku.Total).SetPerUserLimit(sku.PerUserLimit).SetSegments(sku.Segments).Exec(ctx)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func changeStock(ctx context.Context, tx *ent.Tx, row *ent.Stock, sku domain.SKU) error {

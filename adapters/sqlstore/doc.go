@@ -1,8 +1,9 @@
 // Package sqlstore is the ledger in SQLite, MySQL, MariaDB or PostgreSQL.
 //
 // One Store implements the ports Orders, Outbox, DeadLetters, Activities,
-// Fences and Deployment. Its transactions take their locks in one order: fence,
-// orders (by id), quotas (by id), stock rows (by id), outbox.
+// Fences and Deployment. Its transactions take their locks in one order: fence
+// (the counter last), activity, orders (by id), quotas (by id), stock rows (by
+// id), letters, outbox.
 package sqlstore
 
 import "seckill/domain"

@@ -45,29 +45,21 @@ func (s *Store) Find(ctx context.Context, ids ...domain.OrderID) ([]domain.Order
 	return found, nil
 }
 
-// Live implements domain.Orders. The pending orders are read first: one that is
-// paid meanwhile shows up in both halves and is listed as paid.
-func (s *Store) Live(ctx context.Context, sale domain.SaleID, after domain.OrderID, max int) ([]domain.Order, error) {
-	page := map[domain.OrderID]domain.Order{}
-	for _, status := range []domain.Status{domain.Pending, domain.Paid} {
-		// One status at a time is one range of the index, already sorted.
-		rows, err := s.read.Order.Query().
-			Where(order.ActivityID(int64(sale.Activity)), order.SkuID(int64(sale.SKU)),
-				order.Status(string(status)), order.IDGT(string(after))).
-			Order(ent.Asc(order.FieldID)).Limit(max).All(ctx)
-		if err != nil {
-			return nil, fault(err)
-		}
-		for _, row := range rows {
-			page[domain.OrderID(row.ID)] = toOrder(row)
-		}
+// Holds implements domain.Orders. The orders of a sale are one range of an
+// index, sorted by id, so all pages together read each of them once.
+func (s *Store) Holds(ctx context.Context, sale domain.SaleID, after domain.OrderID, max int) ([]domain.Order, error) {
+	rows, err := s.read.Order.Query().
+		Where(order.ActivityID(int64(sale.Activity)), order.SkuID(int64(sale.SKU)), order.IDGT(string(after)),
+			order.Or(order.StatusIn(string(domain.Pending), string(domain.Paid)), order.RequestNotNil())).
+		Order(ent.Asc(order.FieldID)).Limit(max).All(ctx)
+	if err != nil {
+		return nil, fault(err)
 	}
-	all := make([]domain.Order, 0, len(page))
-	for _, o := range page {
-		all = append(all, o)
+	holds := make([]domain.Order, len(rows))
+	for i, row := range rows {
+		holds[i] = toOrder(row)
 	}
-	slices.SortFunc(all, compareOrders)
-	return all[:min(max, len(all))], nil
+	return holds, nil
 }
 
 // orders reads those of the ids that have a row.
@@ -78,7 +70,7 @@ func (s *Store) orders(ctx context.Context, ids []domain.OrderID) ([]domain.Orde
 		for i, id := range chunk {
 			keys[i] = string(id)
 		}
-		rows, err := s.read.Order.Query().Where(order.IDIn(keys...)).All(ctx)
+		rows, err := s.read.Order.Query().Where(func(q *sql.Selector) { q.Where(s.among(q.C(order.FieldID), keys)) }).All(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -121,9 +113,11 @@ func (s *Store) insertOrders(ctx context.Context, tx *ent.Tx, orders []domain.Or
 	sorted := slices.SortedFunc(slices.Values(orders), compareOrders)
 	for chunk := range slices.Chunk(sorted, maxRows) {
 		insert := sql.Dialect(s.dialect).Insert(order.Table).Columns(orderColumns...)
-		for _, o := range chunk {
-			insert.Values(orderValues(o)...)
+		rows := make([][]any, len(chunk))
+		for i, o := range chunk {
+			rows[i] = orderValues(o)
 		}
+		s.addRows(insert, rows)
 		if err := execute(ctx, tx, insert); err != nil {
 			return err
 		}

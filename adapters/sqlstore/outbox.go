@@ -13,8 +13,8 @@ import (
 )
 
 // Effects implements domain.Outbox.
-func (s *Store) Effects(ctx context.Context, minAge time.Duration, max int) ([]domain.Effect, error) {
-	rows, err := s.read.Effect.Query().Where(func(q *sql.Selector) {
+func (s *Store) Effects(ctx context.Context, minAge time.Duration, after int64, max int) ([]domain.Effect, error) {
+	rows, err := s.read.Effect.Query().Where(effect.IDGT(after), func(q *sql.Selector) {
 		q.Where(sql.P(func(b *sql.Builder) {
 			b.Ident(q.C(effect.FieldCreatedAt)).WriteString(" <= ").Join(s.now()).WriteString(" - ").Arg(minAge.Milliseconds())
 		}))

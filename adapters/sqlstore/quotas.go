@@ -33,9 +33,11 @@ func (s *Store) takeQuotas(ctx context.Context, tx *ent.Tx, orders []domain.Orde
 				u.Set(quota.FieldUsed, sql.Raw(addedSQL[s.dialect]))
 				u.SetExcluded(quota.FieldCap)
 			}))
-		for _, id := range ids {
-			insert.Values(id, units[id], limits[id])
+		rows := make([][]any, len(ids))
+		for i, id := range ids {
+			rows[i] = []any{id, units[id], limits[id]}
 		}
+		s.addRows(insert, rows)
 		if err := execute(ctx, tx, insert); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -17,8 +18,9 @@ type ConsumerConfig struct {
 	Consumers int
 	// Batch is how many queue entries are read at a time.
 	Batch int
-	// PlaceTimeout bounds one batch. It must be shorter than the queue's
-	// backoff, or a slow batch is delivered to somebody else as well.
+	// PlaceTimeout bounds one batch from its delivery on. It must be shorter
+	// than the queue's backoff, or a slow batch is delivered to somebody else
+	// as well.
 	PlaceTimeout time.Duration
 	Log          *slog.Logger
 }
@@ -75,8 +77,6 @@ func (c *Consumer) step(ctx context.Context, partition int, take func(context.Co
 	if err != nil || len(deliveries) == 0 {
 		return err
 	}
-	c.slots <- struct{}{}
-	defer func() { <-c.slots }()
 	return c.persist(ctx, deliveries)
 }
 
@@ -86,6 +86,12 @@ func (c *Consumer) step(ctx context.Context, partition int, take func(context.Co
 func (c *Consumer) persist(ctx context.Context, deliveries []domain.Delivery) error {
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.PlaceTimeout)
 	defer cancel()
+	select {
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+	case <-work.Done():
+		return fmt.Errorf("no slot for a batch: %w", work.Err())
+	}
 	wait := firstWait
 	for {
 		err := c.engine.Persist(work, deliveries)

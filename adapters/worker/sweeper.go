@@ -2,10 +2,12 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
 	"seckill/application"
+	"seckill/domain"
 )
 
 // SweeperConfig is what can be set about the sweepers.
@@ -40,6 +42,9 @@ func Reconcile(ctx context.Context, engine *application.Engine, cfg SweeperConfi
 	}
 	every(ctx, cfg.Log, "reconcile", cfg.ReconcileEvery, func(ctx context.Context) error {
 		_, err := engine.ReconcileAll(ctx, cfg.Repair, false)
+		if errors.Is(err, domain.ErrBusy) {
+			return nil // another node is at it
+		}
 		return err
 	})
 }

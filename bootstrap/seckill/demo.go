@@ -44,6 +44,11 @@ says. Settings that have no flag here come from the environment as in "serve".`,
 				return err
 			}
 			defer remove()
+			unlock, err := lockFolder(folder)
+			if err != nil {
+				return err
+			}
+			defer unlock()
 			config, err := demoConfig(cmd, folder)
 			if err != nil {
 				return err
@@ -118,19 +123,22 @@ func demoSale(config bootstrap.Config, stock, limit int64) (domain.Activity, err
 	return activity, activity.Validate()
 }
 
-// openDemo opens the sale, unless the data folder has it already: then it is
-// left as it is.
+// openDemo makes the sale and opens it. What the data folder has already is left
+// as it is, but for an earlier start that did not get this far.
 func openDemo(ctx context.Context, engine *application.Engine, sale domain.Activity) error {
-	if _, err := engine.Activity(ctx, sale.ID); !errors.Is(err, domain.ErrNotFound) {
-		return err
+	there, err := engine.Activity(ctx, sale.ID)
+	state := there.State
+	if errors.Is(err, domain.ErrNotFound) {
+		state = domain.Draft
+		_, err = engine.SaveActivity(ctx, sale)
 	}
-	if _, err := engine.SaveActivity(ctx, sale); err != nil {
-		return err
+	if err == nil && state == domain.Draft {
+		state = domain.Ready
+		_, err = engine.Preheat(ctx, sale.ID)
 	}
-	if _, err := engine.Preheat(ctx, sale.ID); err != nil {
-		return err
+	if err == nil && state == domain.Ready {
+		_, err = engine.SetState(ctx, sale.ID, "open")
 	}
-	_, err := engine.SetState(ctx, sale.ID, "open")
 	return err
 }
 

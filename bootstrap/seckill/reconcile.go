@@ -71,10 +71,7 @@ func reconcile(ctx context.Context, config bootstrap.Config, id domain.ActivityI
 	defer func() { _ = app.Stop(context.WithoutCancel(ctx)) }()
 
 	reports, err := reconcileReports(ctx, engine, id, repair)
-	if err != nil {
-		return err
-	}
-	return printReports(out, reports)
+	return errors.Join(err, printReports(out, reports))
 }
 
 func reconcileReports(ctx context.Context, engine *application.Engine, id domain.ActivityID, repair bool) ([]application.Report, error) {

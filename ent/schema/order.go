@@ -37,7 +37,7 @@ func (Order) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("activity_id", "sku_id", "buyer", "request").Unique(),
 		index.Fields("status", "expires_at", "activity_id", "sku_id"),
-		index.Fields("activity_id", "sku_id", "status", "id"),
+		index.Fields("activity_id", "sku_id", "id"),
 	}
 }
 

@@ -91,15 +91,15 @@ func (h *history) next() {
 		h.release(a)
 	case n < 66:
 		h.settle(a)
-	case n < 72:
+	case n < 73:
 		h.reacquire(a)
 	case n < 78:
 		h.setGate(a)
-	case n < 84:
+	case n < 83:
 		h.receive()
-	case n < 89:
+	case n < 87:
 		h.ack()
-	case n < 92:
+	case n < 90:
 		h.requeue(a)
 	case n < 94:
 		h.adopt(a)
@@ -168,7 +168,7 @@ func (h *history) hold(a *account) domain.OrderID {
 		return c.Order
 	}
 	id := h.known(a).Order
-	if h.random.IntN(5) == 0 {
+	if h.random.IntN(4) == 0 {
 		return id.Late()
 	}
 	return id
@@ -308,6 +308,12 @@ func (h *history) requeue(a *account) {
 
 func (h *history) adopt(a *account) {
 	c := h.claim(a)
+	if h.random.IntN(2) == 0 {
+		c = h.known(a) // mostly one that was released by now, or is a tombstone
+	}
+	if h.random.IntN(5) == 0 {
+		c.Order = c.Order.Late()
+	}
 	if c.Request != "" {
 		c.Request = domain.RequestID(fmt.Sprint("a", h.minted)) // the ledger has one order per request
 	}
@@ -372,7 +378,8 @@ func (h *history) archive(a *account) {
 	}
 }
 
-// preheat seals and loads anew if that is allowed, with some of the sold holds.
+// preheat seals and loads anew if that is allowed, with some of the sold and
+// released holds.
 func (h *history) preheat(a *account) {
 	a.fence++
 	sealed := h.compare("Seal", func(w StockWorld) (any, error) {
@@ -385,7 +392,7 @@ func (h *history) preheat(a *account) {
 	a.loaded = false
 	h.compareAbsence(a)
 	if h.random.IntN(4) > 0 { // else a later step loads it
-		h.reload(a, h.surviving(a, domain.Sold))
+		h.reload(a, h.surviving(a, domain.Sold, domain.Released))
 	}
 }
 
@@ -395,7 +402,7 @@ func (h *history) rebuild(a *account) {
 	h.receive()
 	h.ack()
 	a.fence++
-	survivors := h.surviving(a, domain.Held, domain.Sold)
+	survivors := h.surviving(a, domain.Held, domain.Sold, domain.Released)
 	h.compare("Seal by force", func(w StockWorld) (any, error) {
 		return nil, w.Stock.Seal(h.Context(), a.sale, a.fence, true)
 	})
@@ -405,7 +412,7 @@ func (h *history) rebuild(a *account) {
 }
 
 // surviving lists most of the holds in some states, by the first world. As in
-// a ledger, a buyer's request id belongs to one order.
+// a ledger, a buyer's request id belongs to one order, and there are no tombstones.
 func (h *history) surviving(a *account, states ...domain.HoldState) []domain.Hold {
 	var found []domain.Hold
 	seen := map[string]bool{}
@@ -413,7 +420,8 @@ func (h *history) surviving(a *account, states ...domain.HoldState) []domain.Hol
 		for _, id := range []domain.OrderID{c.Order, c.Order.Late()} {
 			hold, err := h.worlds[0].Stock.Hold(h.Context(), a.sale, id)
 			asked := fmt.Sprint(hold.Buyer, " ", hold.Request)
-			if err != nil || !slices.Contains(states, hold.State) || seen[string(id)] || seen[asked] || h.random.IntN(8) == 0 {
+			if err != nil || hold.Buyer == "" || !slices.Contains(states, hold.State) ||
+				seen[string(id)] || seen[asked] || h.random.IntN(8) == 0 {
 				continue
 			}
 			seen[string(id)] = true

@@ -69,15 +69,24 @@ func ledgerActivityID() domain.ActivityID {
 	return domain.ActivityID(1 + rand.Int64N(domain.MaxInteger))
 }
 
-// activity is a valid activity with one SKU, 2001.
+// activity is a valid activity with one SKU, 2001, that is not in the ledger yet.
 func (l ledgerTest) activity(total, limit int64) domain.Activity {
 	return domain.Activity{
-		ID: ledgerActivityID(), Name: "秒杀 ⚡", State: domain.Draft,
+		ID: ledgerActivityID(), Name: "秒杀 ⚡",
 		StartsAt:      time.Date(2030, 1, 2, 3, 4, 5, 6e6, time.UTC),
 		EndsAt:        time.Date(2030, 1, 3, 3, 4, 5, 7e6, time.UTC),
 		PaymentWindow: 30 * time.Minute,
 		SKUs:          []domain.SKU{{ID: 2001, Name: "茶 🍵", Price: 9900, Total: total, PerUserLimit: limit, Segments: 1}},
 	}
+}
+
+// create saves a new activity and returns it as the ledger has it.
+func (l ledgerTest) create(a domain.Activity) domain.Activity {
+	l.Helper()
+	a.State = ""
+	l.must(l.Save(l.ctx(), a))
+	a.State = domain.Draft
+	return a
 }
 
 // ledgerSale is a sale of its own for one test.
@@ -104,8 +113,8 @@ func (l ledgerTest) shortSale(total, limit int64) *ledgerSale {
 
 func (l ledgerTest) saleOf(a domain.Activity) *ledgerSale {
 	l.Helper()
+	a = l.create(a)
 	s := &ledgerSale{ledgerTest: l, SaleID: a.Sale(a.SKUs[0].ID), activity: a}
-	l.must(l.Save(l.ctx(), a))
 	epoch, err := l.BeginEpoch(l.ctx(), s.SaleID, domain.Fence{})
 	l.must(err)
 	s.epoch = epoch
@@ -222,10 +231,10 @@ func (s *ledgerSale) counts(want domain.Tally) {
 	}
 }
 
-// effects lists what the outbox has of the sale, oldest first.
+// effects lists what the outbox has of the sale, by id.
 func (s *ledgerSale) effects() []domain.Effect {
 	s.Helper()
-	all, err := s.Effects(s.ctx(), 0, 100_000)
+	all, err := s.Effects(s.ctx(), 0, 0, 100_000)
 	s.must(err)
 	var mine []domain.Effect
 	for _, e := range all {

@@ -201,7 +201,7 @@ var ledgerOutboxTests = map[string]func(ledgerTest){
 		o := s.pending(s.order("7", 1))
 		_, err := l.Cancel(l.ctx(), o.ID)
 		l.must(err)
-		old, err := l.Effects(l.ctx(), time.Hour, 100_000)
+		old, err := l.Effects(l.ctx(), time.Hour, 0, 100_000)
 		l.must(err)
 		for _, e := range old {
 			if e.Order.ID == o.ID {
@@ -209,7 +209,7 @@ var ledgerOutboxTests = map[string]func(ledgerTest){
 			}
 		}
 		l.until("the row is 20ms old", func() bool {
-			old, err := l.Effects(l.ctx(), 20*time.Millisecond, 100_000)
+			old, err := l.Effects(l.ctx(), 20*time.Millisecond, 0, 100_000)
 			l.must(err)
 			return slices.ContainsFunc(old, func(e domain.Effect) bool { return e.Order.ID == o.ID })
 		})
@@ -217,10 +217,52 @@ var ledgerOutboxTests = map[string]func(ledgerTest){
 	"AtMostMax": func(l ledgerTest) {
 		s := l.sale(10, 5)
 		s.place(s.order("7", 6), s.order("8", 6), s.order("9", 6))
-		some, err := l.Effects(l.ctx(), 0, 2)
+		some, err := l.Effects(l.ctx(), 0, 0, 2)
 		l.must(err)
 		if len(some) != 2 {
 			l.Errorf("%d effects, want 2", len(some))
+		}
+	},
+	// covers P4: what cannot be applied does not stand in the way of the rest.
+	"PagesByID": func(l ledgerTest) {
+		s := l.sale(10, 5)
+		s.place(s.order("7", 6), s.order("8", 6), s.order("9", 6), s.order("10", 6), s.order("11", 6))
+		var want, got []int64
+		for _, e := range s.effects() {
+			want = append(want, e.ID)
+		}
+		if len(want) != 5 {
+			l.Fatalf("%d effects, want 5", len(want))
+		}
+		for after := want[0] - 1; ; {
+			page, err := l.Effects(l.ctx(), 0, after, 2)
+			l.must(err)
+			if len(page) > 2 {
+				l.Fatalf("page of %d effects", len(page))
+			}
+			if len(page) == 0 {
+				break
+			}
+			for _, e := range page {
+				if e.ID <= after {
+					l.Fatalf("effect %d after %d", e.ID, after)
+				}
+				after = e.ID
+				if e.Order.Sale == s.SaleID {
+					got = append(got, e.ID)
+				}
+			}
+		}
+		if !slices.Equal(got, want) {
+			l.Errorf("paged %v, want %v", got, want)
+		}
+		// The age goes for every page.
+		old, err := l.Effects(l.ctx(), time.Hour, want[0], 100_000)
+		l.must(err)
+		for _, e := range old {
+			if e.Order.Sale == s.SaleID {
+				l.Errorf("effect %d of this moment is an hour old", e.ID)
+			}
 		}
 	},
 	// covers P4: a large sweep

@@ -178,6 +178,32 @@ var ledgerLetterTests = map[string]func(ledgerTest){
 			l.Errorf("order %+v", got)
 		}
 	},
+	// covers Q5 Q6: the entry comes again although its letter has been buried,
+	// and its hold has been released.
+	"BuriedIsDecided": func(l ledgerTest) {
+		s := l.sale(10, 5)
+		letter := s.letter("7")
+		l.must(l.Bury(l.ctx(), letter))
+		o := s.order("7", 2)
+		o.ID, o.Request = letter.Intent.Order, letter.Intent.Request
+		for range 2 {
+			for i, p := range s.place(s.order("8", 1), o, s.order("9", 1)) {
+				if i != 1 {
+					l.wants(p, domain.Pending, "")
+					continue
+				}
+				l.wants(p, domain.Rejected, domain.ReasonDeadLetter)
+				if p.Fresh || p.Order.Hold != o.ID || p.Order.Buyer != "7" || p.Order.ClosedAt.IsZero() {
+					l.Errorf("fresh %v, order %+v", p.Fresh, p.Order)
+				}
+			}
+		}
+		s.counts(domain.Tally{Pending: 4})
+		l.letterOf(letter.Payload)
+		if n := len(s.effects()); n != 1 {
+			l.Errorf("%d effects, want the letter's own", n)
+		}
+	},
 	// covers Q5: a decided order keeps its hold.
 	"NothingToBuryOnceItIsPlaced": func(l ledgerTest) {
 		s := l.sale(10, 5)

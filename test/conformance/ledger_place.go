@@ -1,8 +1,8 @@
 package conformance
 
 import (
+	"maps"
 	"slices"
-
 	"time"
 
 	"seckill/domain"
@@ -110,29 +110,74 @@ var ledgerPlaceTests = map[string]func(ledgerTest){
 			l.Errorf("effect is on hold %s", e.Hold)
 		}
 	},
-	"LivePagesByID": func(l ledgerTest) {
-		s := l.sale(100, 1)
-		orders := s.orders(9)
-		s.place(orders...)
+	// covers T6: a request's answer outlives its order.
+	"HoldsPageByID": func(l ledgerTest) {
+		s := l.shortSale(100, 9)
+		orders := s.orders(24)
 		want := map[domain.OrderID]domain.Status{}
+		for i := range orders {
+			if i%2 == 0 {
+				orders[i].Request = "r"
+			}
+			if i%12/2 == 5 {
+				orders[i].Quantity = 10
+				want[orders[i].ID] = domain.Rejected
+			}
+		}
+		s.place(orders...)
+		// Which order expires cannot be chosen, so all of them do.
+		for range 20 {
+			want[s.expireOne().Order.ID] = domain.Expired
+		}
+		s.activity.PaymentWindow = time.Hour
+		l.must(l.Save(l.ctx(), s.activity))
 		for i, o := range orders {
-			want[o.ID] = domain.Pending
-			switch i % 3 {
+			id := o.ID
+			switch i % 12 / 2 {
 			case 0:
-				_, err := l.Pay(l.ctx(), o.ID, "p")
+				_, err := l.PayLate(l.ctx(), id, "p", true)
 				l.must(err)
-				want[o.ID] = domain.Paid
+				want[id] = domain.Paid
 			case 1:
-				_, err := l.Cancel(l.ctx(), o.ID)
+				_, err := l.PayLate(l.ctx(), id, "p", false)
 				l.must(err)
+				want[id] = domain.RefundDue
+			case 2, 3:
+				more := s.order(o.Buyer, 1)
+				if i%2 == 0 {
+					more.Request = "more"
+				}
+				s.pending(more)
+				want[more.ID] = domain.Pending
+				if i%12/2 == 3 {
+					_, err := l.Cancel(l.ctx(), more.ID)
+					l.must(err)
+					want[more.ID] = domain.Cancelled
+				}
+			}
+		}
+		// Its request has another order, so it is of no use for a replay.
+		twin := s.order(orders[0].Buyer, 1)
+		twin.Request = "r"
+		l.wants(s.place(twin)[0], domain.Rejected, domain.ReasonDuplicateRequest)
+		other := l.sale(5, 1)
+		other.place(other.orders(2)...)
+
+		found, err := l.Find(l.ctx(), slices.Collect(maps.Keys(want))...)
+		l.must(err)
+		seen := map[domain.Status]bool{}
+		for _, o := range found {
+			seen[o.Status] = true
+			if o.Request == "" && o.Status != domain.Pending && o.Status != domain.Paid {
 				delete(want, o.ID)
 			}
 		}
-		other := l.sale(5, 1)
-		other.place(other.orders(2)...)
+		if len(seen) != 6 || len(want) != 20 {
+			l.Fatalf("%d orders in states %v", len(want), seen)
+		}
 		after := domain.OrderID("")
 		for range 10 {
-			page, err := l.Live(l.ctx(), s.SaleID, after, 4)
+			page, err := l.Holds(l.ctx(), s.SaleID, after, 4)
 			l.must(err)
 			if len(page) > 4 {
 				l.Fatalf("page of %d orders", len(page))
@@ -142,8 +187,9 @@ var ledgerPlaceTests = map[string]func(ledgerTest){
 			}
 			for _, o := range page {
 				if o.ID <= after || o.Status != want[o.ID] {
-					l.Fatalf("%s %s after %s, want status %q", o.ID, o.Status, after, want[o.ID])
+					l.Fatalf("%s %s %q after %s, want status %q", o.ID, o.Status, o.Request, after, want[o.ID])
 				}
+				l.same(o, l.find(o.ID))
 				after = o.ID
 				delete(want, o.ID)
 			}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"seckill/domain"
 )
@@ -87,18 +88,22 @@ var ledgerRaceTests = map[string]func(ledgerTest){
 			}
 		}
 		units := map[domain.BuyerID]int64{}
-		live, err := l.Live(l.ctx(), s.SaleID, "", 1000)
+		holds, err := l.Holds(l.ctx(), s.SaleID, "", 1000)
 		l.must(err)
-		for _, o := range live {
-			units[o.Buyer] += o.Quantity
+		live := 0
+		for _, o := range holds {
+			if o.Status == domain.Pending {
+				units[o.Buyer] += o.Quantity
+				live++
+			}
 		}
 		for buyer, n := range units {
 			if n > limit {
 				l.Errorf("buyer %s has %d units", buyer, n)
 			}
 		}
-		if n := int64(len(s.effects())); n != int64(len(pool)-len(live)) {
-			l.Errorf("%d effects for %d rejections", n, len(pool)-len(live))
+		if n := int64(len(s.effects())); n != int64(len(pool)-live) {
+			l.Errorf("%d effects for %d rejections", n, len(pool)-live)
 		}
 	},
 	// covers Q5
@@ -250,21 +255,50 @@ var ledgerRaceTests = map[string]func(ledgerTest){
 	},
 	// covers L5
 	"FencesAreAllDifferent": func(l ledgerTest) {
-		key, ctx := "race:"+ledgerWord(), l.ctx()
+		word, ctx := ledgerWord(), l.ctx()
 		var mutex sync.Mutex
-		seen := map[int64]bool{}
-		l.together(100, func(int) error {
-			n, err := l.NextFence(ctx, key)
-			mutex.Lock()
-			defer mutex.Unlock()
-			if err == nil && seen[n] {
-				return fmt.Errorf("number %d twice", n)
+		seen, newest := map[int64]bool{}, int64(0)
+		l.together(100, func(i int) error {
+			var last int64
+			// Some call for a key of their own, which nobody has called for yet.
+			for _, key := range []string{"race:" + word, fmt.Sprintf("race:%s:%d", word, i/2)} {
+				n, err := l.NextFence(ctx, key)
+				if err != nil {
+					return err
+				}
+				if n <= last {
+					return fmt.Errorf("number %d after %d", n, last)
+				}
+				last = n
+				mutex.Lock()
+				twice := seen[n]
+				seen[n], newest = true, max(newest, n)
+				mutex.Unlock()
+				if twice {
+					return fmt.Errorf("number %d twice", n)
+				}
 			}
-			seen[n] = true
+			return nil
+		})
+		if next, err := l.NextFence(ctx, "race:"+word); err != nil || next <= newest {
+			l.Errorf("next number %d %v, the newest was %d", next, err, newest)
+		}
+	},
+	// covers L5: only the newest number of a key is good, whoever minted when.
+	"OneFenceIsLeft": func(l ledgerTest) {
+		s, ctx, key := l.sale(1000, 1), l.ctx(), "race:"+ledgerWord()
+		numbers := make([]int64, 20)
+		l.together(len(numbers), func(i int) (err error) {
+			numbers[i], err = l.NextFence(ctx, key)
 			return err
 		})
-		if next, err := l.NextFence(ctx, key); err != nil || next != 101 {
-			l.Errorf("next number %d %v, want 101", next, err)
+		for _, n := range numbers {
+			_, err := l.BeginEpoch(ctx, s.SaleID, domain.Fence{Key: key, Number: n})
+			if n == slices.Max(numbers) {
+				l.must(err)
+			} else {
+				l.fails(err, domain.ErrFenced)
+			}
 		}
 	},
 	// covers Q10
@@ -288,6 +322,36 @@ var ledgerRaceTests = map[string]func(ledgerTest){
 		l.together(20, func(int) error { return l.Bury(ctx, letter) })
 		l.letterOf(letter.Payload)
 		s.effectOf(letter.Intent.Order, domain.Rejected)
+	},
+	// covers Q5 Q6: an order is placed or buried. Both would release its hold
+	// although it is pending.
+	"PlaceOrBury": func(l ledgerTest) {
+		ctx := l.ctx()
+		s := l.sale(1000, 1000)
+		for range 40 {
+			letter, orders := s.letter("7"), s.orders(5)
+			id := letter.Intent.Order
+			orders[2].ID = id
+			l.together(2, func(i int) error {
+				if i == 0 {
+					return l.Bury(ctx, letter)
+				}
+				placed, err := l.Place(ctx, orders)
+				if err == nil && placed[4].Order.Status != domain.Pending {
+					return fmt.Errorf("a neighbour is %s %s", placed[4].Order.Status, placed[4].Order.Reason)
+				}
+				return err
+			})
+			released := slices.ContainsFunc(s.effects(), func(e domain.Effect) bool { return e.Hold == id })
+			if pending := l.find(id).Status == domain.Pending; pending == released {
+				l.Fatalf("pending %v, released %v", pending, released)
+			}
+			if released {
+				l.letterOf(letter.Payload)
+			} else {
+				l.noLetter(letter.Payload)
+			}
+		}
 	},
 	// covers N7: once an epoch has begun, nothing of an earlier one is placed.
 	"NothingOldAfterAnEpochBegan": func(l ledgerTest) {
@@ -339,8 +403,57 @@ var ledgerRaceTests = map[string]func(ledgerTest){
 		})
 	},
 	"SavesInParallel": func(l ledgerTest) {
-		a, ctx := l.activity(10, 2), l.ctx()
+		a, ctx := l.create(l.activity(10, 2)), l.ctx()
+		a.SKUs = append(a.SKUs, domain.SKU{ID: 2002, Name: "y", Price: 2, Total: 30, PerUserLimit: 4, Segments: 1})
 		l.together(12, func(int) error { return l.Save(ctx, a) })
 		l.stored(a)
+	},
+	"CreatedOnce": func(l ledgerTest) {
+		a, ctx := l.activity(10, 2), l.ctx()
+		var created atomic.Int64
+		l.together(12, func(int) error {
+			err := l.Save(ctx, a)
+			if err == nil {
+				created.Add(1)
+			}
+			if errors.Is(err, domain.ErrConflict) {
+				return nil
+			}
+			return err
+		})
+		if n := created.Load(); n != 1 {
+			l.Errorf("created %d times", n)
+		}
+		a.State = domain.Draft
+		l.stored(a)
+	},
+	// covers S1: what was judged in one state is not written in another. Each
+	// state has its own total, so a write that came too late shows.
+	"SaveAndSetStateAreOneAfterTheOther": func(l ledgerTest) {
+		ctx := l.ctx()
+		for range 10 {
+			a := l.create(l.activity(10, 2))
+			var ready domain.Activity
+			l.together(6, func(i int) error {
+				if i == 0 {
+					if err := l.SetState(ctx, a.ID, domain.Draft, domain.Ready); err != nil {
+						return err
+					}
+					var err error
+					ready, err = l.Activity(ctx, a.ID)
+					return err
+				}
+				changed := a
+				changed.SKUs = slices.Clone(a.SKUs)
+				for n := range int64(5) {
+					changed.SKUs[0].Total = int64(100*i) + n
+					if err := l.Save(ctx, changed); err != nil && !errors.Is(err, domain.ErrConflict) {
+						return err
+					}
+				}
+				return nil
+			})
+			l.stored(ready)
+		}
 	},
 }

@@ -252,9 +252,9 @@ func (l ledgerTest) refund(s *ledgerSale, o domain.Order, reacquired bool) {
 // pendingOf finds the one pending order of a buyer.
 func (s *ledgerSale) pendingOf(buyer domain.BuyerID) domain.OrderID {
 	s.Helper()
-	live, err := s.Live(s.ctx(), s.SaleID, "", 100)
+	holds, err := s.Holds(s.ctx(), s.SaleID, "", 100)
 	s.must(err)
-	for _, o := range live {
+	for _, o := range holds {
 		if o.Buyer == buyer && o.Status == domain.Pending {
 			return o.ID
 		}

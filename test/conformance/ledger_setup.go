@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"reflect"
+	"strings"
 	"time"
 
 	"seckill/domain"
@@ -21,21 +22,46 @@ var ledgerSetupTests = map[string]func(ledgerTest){
 	"SaveCreatesADraft": func(l ledgerTest) {
 		a := l.activity(10, 2)
 		a.SKUs = append(a.SKUs, domain.SKU{ID: 2002, Name: "", Total: domain.MaxInteger, PerUserLimit: domain.MaxInteger, Price: domain.MaxInteger, Segments: 1})
-		a.State = domain.Open
-		l.must(l.Save(l.ctx(), a))
-		a.State = domain.Draft
+		l.stored(l.create(a))
+	},
+	"CreatesNothingTwice": func(l ledgerTest) {
+		a := l.create(l.activity(10, 2))
+		again := a
+		again.State, again.Name = "", "another"
+		l.fails(l.Save(l.ctx(), again), domain.ErrConflict)
+		l.must(l.SetState(l.ctx(), a.ID, domain.Draft, domain.Archived))
+		l.fails(l.Save(l.ctx(), again), domain.ErrConflict)
+		a.State = domain.Archived
 		l.stored(a)
 	},
-	"SaveChangesAndKeepsTheState": func(l ledgerTest) {
-		a := l.activity(10, 2)
-		l.must(l.Save(l.ctx(), a))
+	"SaveChangesNothingInAnotherState": func(l ledgerTest) {
+		a := l.create(l.activity(10, 2))
 		l.must(l.SetState(l.ctx(), a.ID, domain.Draft, domain.Ready))
+		kept := a
+		kept.State = domain.Ready
+		for _, state := range []domain.State{domain.Draft, domain.Open, domain.Paused, domain.Closed, domain.Archived} {
+			changed := a
+			changed.State, changed.Name = state, "other"
+			changed.SKUs = []domain.SKU{a.SKUs[0], {ID: 2002, Name: "y", Price: 2, Total: 30, PerUserLimit: 4, Segments: 1}}
+			changed.SKUs[0].Total = 20
+			l.fails(l.Save(l.ctx(), changed), domain.ErrConflict)
+			l.stored(kept)
+		}
+		missing := l.activity(10, 2)
+		missing.State = domain.Draft
+		l.fails(l.Save(l.ctx(), missing), domain.ErrConflict)
+		_, err := l.Activity(l.ctx(), missing.ID)
+		l.fails(err, domain.ErrNotFound)
+	},
+	"SaveChangesAndKeepsTheState": func(l ledgerTest) {
+		a := l.create(l.activity(10, 2))
+		l.must(l.SetState(l.ctx(), a.ID, domain.Draft, domain.Ready))
+		a.State = domain.Ready
 		a.Name, a.StartsAt, a.EndsAt = "other", a.StartsAt.Add(time.Hour), a.EndsAt.Add(2*time.Hour)
 		a.PaymentWindow = 90 * time.Second
 		a.SKUs[0] = domain.SKU{ID: 2001, Name: "x", Price: 1, Total: 20, PerUserLimit: 3, Segments: 1}
 		a.SKUs = append(a.SKUs, domain.SKU{ID: 2002, Name: "y", Price: 2, Total: 30, PerUserLimit: 4, Segments: 1})
 		l.must(l.Save(l.ctx(), a))
-		a.State = domain.Ready
 		l.stored(a)
 		a.SKUs = a.SKUs[1:]
 		l.must(l.Save(l.ctx(), a))
@@ -94,9 +120,7 @@ var ledgerSetupTests = map[string]func(ledgerTest){
 	"ActivitiesPageByID": func(l ledgerTest) {
 		mine := map[domain.ActivityID]bool{}
 		for range 5 {
-			a := l.activity(10, 2)
-			l.must(l.Save(l.ctx(), a))
-			mine[a.ID] = true
+			mine[l.create(l.activity(10, 2)).ID] = true
 		}
 		for after := domain.ActivityID(0); ; {
 			page, err := l.Activities(l.ctx(), after, 3)
@@ -123,8 +147,7 @@ var ledgerSetupTests = map[string]func(ledgerTest){
 		}
 	},
 	"SetStateComparesFirst": func(l ledgerTest) {
-		a := l.activity(10, 2)
-		l.must(l.Save(l.ctx(), a))
+		a := l.create(l.activity(10, 2))
 		l.must(l.SetState(l.ctx(), a.ID, domain.Draft, domain.Ready))
 		l.fails(l.SetState(l.ctx(), a.ID, domain.Draft, domain.Open), domain.ErrConflict)
 		l.must(l.SetState(l.ctx(), a.ID, domain.Ready, domain.Ready))
@@ -143,21 +166,56 @@ var ledgerSetupTests = map[string]func(ledgerTest){
 			}
 		}
 	},
-	"FencesAreApart": func(l ledgerTest) {
-		key := ledgerText(domain.Order{ID: domain.NewOrderID(domain.SaleID{Activity: ledgerActivityID()}, "k")})[:20]
-		for want := int64(1); want < 5; want++ {
-			for _, key := range []string{"a:" + key, "A:" + key} {
+	// covers L5: a sale's numbers grow although the granularity of its lock changes.
+	"FencesGrowOverAllKeys": func(l ledgerTest) {
+		word, last := ledgerWord(), int64(0)
+		for range 3 {
+			// Keys compare byte-wise, and as long as they may be.
+			for _, key := range []string{"a:" + word, "A:" + word, "a:" + word + ":0", strings.Repeat("k", 191-len(word)) + word} {
 				got, err := l.NextFence(l.ctx(), key)
 				l.must(err)
-				if got != want {
-					l.Fatalf("number %d of %s, want %d", got, key, want)
+				if got <= last {
+					l.Fatalf("number %d of %s after %d", got, key, last)
 				}
+				last = got
 			}
 		}
-		// A number nobody minted a newer one for is good, whatever it is.
-		s := l.sale(1, 1)
-		_, err := l.BeginEpoch(l.ctx(), s.SaleID, domain.Fence{Key: "never:" + key, Number: 1})
+	},
+	// covers L5
+	"FencesOfOtherKeysStayGood": func(l ledgerTest) {
+		s, word := l.sale(1, 1), ledgerWord()
+		mine, err := l.NextFence(l.ctx(), "a:"+word)
 		l.must(err)
+		other, err := l.NextFence(l.ctx(), "A:"+word)
+		l.must(err)
+		_, err = l.BeginEpoch(l.ctx(), s.SaleID, domain.Fence{Key: "a:" + word, Number: mine})
+		l.must(err)
+		_, err = l.BeginEpoch(l.ctx(), s.SaleID, domain.Fence{Key: "A:" + word, Number: other})
+		l.must(err)
+		// A number counts for its own key only.
+		_, err = l.BeginEpoch(l.ctx(), s.SaleID, domain.Fence{Key: "A:" + word, Number: mine})
+		l.fails(err, domain.ErrFenced)
+	},
+	// covers L5: a lease whose number this ledger does not know proves nothing.
+	"FenceFromElsewhereIsRefused": func(l ledgerTest) {
+		s, word := l.sale(1, 1), ledgerWord()
+		known, err := l.NextFence(l.ctx(), "a:"+word)
+		l.must(err)
+		for _, fence := range []domain.Fence{
+			{Key: "never:" + word, Number: 1},
+			{Key: "never:" + word, Number: domain.MaxInteger},
+			{Key: "a:" + word, Number: known + 1},
+			{Key: "a:" + word, Number: 0},
+			{Key: "", Number: known},
+		} {
+			_, err := l.BeginEpoch(l.ctx(), s.SaleID, fence)
+			l.fails(err, domain.ErrFenced)
+			_, err = l.Expire(l.ctx(), s.SaleID, 10, fence)
+			l.fails(err, domain.ErrFenced)
+		}
+		if epoch := s.tally().Epoch; epoch != s.epoch {
+			l.Errorf("epoch %d", epoch)
+		}
 	},
 	// covers Q10
 	"TheFirstValueHolds": func(l ledgerTest) {

@@ -17,11 +17,45 @@ var auditTests = []stockTest{
 		audit, err := s.Stock.Audit(s.Context(), sale)
 		s.must(err)
 		want := domain.Level{Epoch: 1, State: domain.Open, Total: 20, Available: 15, Held: 3, Sold: 2, Queued: 9}
-		if audit.Level != want || audit.HeldUnits != 3 || audit.SoldUnits != 2 || len(audit.Buyers) != 0 {
+		if audit.Level != want || audit.HeldUnits != 3 || audit.SoldUnits != 2 || audit.QueuedUnits != 9 || len(audit.Buyers) != 0 {
 			s.Fatalf("audit is %+v, want level %+v", audit, want)
 		}
 		s.wantUnits(sale, 15, 3, 2) // it reads only
 		s.wantDepth(3)
+	}},
+	{"counts the queue's entries of the sale until they are acknowledged", func(s *stockStage) {
+		one, two := s.openSale(900, 900), s.openSale(20, 9)
+		want := func(sale domain.SaleID, units int64) {
+			s.Helper()
+			audit, err := s.Stock.Audit(s.Context(), sale)
+			s.must(err)
+			if audit.QueuedUnits != units || audit.Level.Queued != units {
+				s.Fatalf("the queue has %d units and the counter says %d, want %d", audit.QueuedUnits, audit.Level.Queued, units)
+			}
+		}
+		want(one, 0)
+		for range 150 {
+			s.reserve(one, s.claim(one, "alice", 2), s.claim(one, "bob", 1))
+			s.grab(one, "alice", 1)
+		}
+		s.grab(two, "alice", 4)
+		s.requeue(two, 1, s.grab(two, "bob", 5))
+		want(one, 600)
+		want(two, 14)
+		deliveries := s.collect(453)
+		want(one, 600)
+		want(two, 14)
+		s.ack(deliveries[:len(deliveries)-1]...)
+		last := deliveries[len(deliveries)-1].Intents
+		left := map[domain.SaleID]int64{}
+		for _, intent := range last {
+			left[intent.Sale] += intent.Quantity
+		}
+		want(one, left[one])
+		want(two, left[two])
+		s.ack(deliveries...)
+		want(one, 0)
+		want(two, 0)
 	}},
 	{"lists every held order and no other", func(s *stockStage) {
 		sale := s.openSale(3000, 2)
@@ -116,8 +150,89 @@ var auditTests = []stockTest{
 		s.wantVerdict(sale, s.claim(sale, "alice", 2), domain.LimitReached)
 		s.release(sale, 2, hold.Order)
 		s.wantUnits(sale, 10, 0, 0)
-		s.adopt(sale, 0, hold) // known as released
-		s.wantHold(sale, hold.Order, domain.Released)
+	}},
+	{"takes the units of a pending order again that it has as released", func(s *stockStage) {
+		sale := s.openSale(10, 3)
+		c := s.expired(sale, "alice", 2)
+		hold := domain.Hold{Order: c.Order, Buyer: "alice", Request: c.Request, Quantity: 2, State: domain.Held, CreatedAt: s.Now()}
+		for range 2 {
+			s.adopt(sale, 2, hold)
+			s.adopt(sale, 0, hold) // repeat
+			s.wantUnits(sale, 8, 2, 0)
+			s.wantSameHold(sale, hold)
+			if n := len(s.listHolds(sale)); n != 1 {
+				s.Errorf("%d holds are listed, want 1", n)
+			}
+			s.wantReplay(s.reserve(sale, c)[0], c.Order)
+			s.wantReplay(s.reserve(sale, s.request(sale, "alice", string(c.Request), 2))[0], c.Order)
+			s.wantVerdict(sale, s.claim(sale, "alice", 2), domain.LimitReached)
+			s.release(sale, 2, hold.Order)
+			s.release(sale, 0, hold.Order)
+			s.wantUnits(sale, 10, 0, 0)
+		}
+		s.wantDepth(0)
+	}},
+	{"takes the units of a paid order again that it has as released", func(s *stockStage) {
+		sale := s.openSale(10, 3)
+		c := s.expired(sale, "alice", 2)
+		s.wantFresh(s.reacquire(sale, c), c.Order)
+		s.release(sale, 2, c.Order.Late())
+		hold := domain.Hold{Order: c.Order.Late(), Buyer: "alice", Request: c.Request, Quantity: 2, State: domain.Sold, CreatedAt: s.Now()}
+		s.adopt(sale, 2, hold)
+		s.adopt(sale, 0, hold)
+		s.wantUnits(sale, 8, 0, 2)
+		s.wantSameHold(sale, hold)
+		s.release(sale, 0, hold.Order)
+		s.wantReplay(s.reacquire(sale, c), c.Order)
+		s.wantReplay(s.reserve(sale, s.request(sale, "alice", string(c.Request), 2))[0], c.Order)
+		s.wantVerdict(sale, s.claim(sale, "alice", 2), domain.LimitReached)
+	}},
+	{"puts a hold where a tombstone was", func(s *stockStage) {
+		sale := s.openSale(10, 3)
+		pending, paid := mintOrder(sale), mintOrder(sale)
+		s.release(sale, 0, pending, paid)
+		held := domain.Hold{Order: pending, Buyer: "alice", Request: "r-1", Quantity: 2, State: domain.Held, CreatedAt: s.Now()}
+		sold := domain.Hold{Order: paid, Buyer: "bob", Quantity: 3, State: domain.Sold, CreatedAt: s.Now()}
+		s.adopt(sale, 2, held)
+		s.adopt(sale, 3, sold)
+		s.adopt(sale, 0, held)
+		s.adopt(sale, 0, sold)
+		s.wantUnits(sale, 5, 2, 3)
+		s.wantSameHold(sale, held)
+		s.wantSameHold(sale, sold)
+		s.wantReplay(s.reserve(sale, s.request(sale, "alice", "r-1", 2))[0], pending)
+		s.wantVerdict(sale, s.claim(sale, "alice", 2), domain.LimitReached)
+		s.wantVerdict(sale, s.claim(sale, "bob", 1), domain.LimitReached)
+		s.requeue(sale, 1, pending)
+		if intent := s.drain(1)[0]; intent.Order != pending || intent.Buyer != "alice" || intent.Quantity != 2 {
+			s.Errorf("intent is %+v, want that of %+v", intent, held)
+		}
+		s.settle(sale, 2, pending)
+		s.wantUnits(sale, 5, 0, 5)
+	}},
+	{"does not take a released hold's units when they are gone", func(s *stockStage) {
+		sale := s.openSale(3, 3)
+		c := s.expired(sale, "alice", 2)
+		other := s.grab(sale, "bob", 2)
+		hold := domain.Hold{Order: c.Order, Buyer: "alice", Quantity: 2, State: domain.Held, CreatedAt: s.Now()}
+		_, err := s.Stock.Adopt(s.Context(), sale, hold, 1)
+		s.wantErr(err, domain.ErrConflict)
+		s.wantHold(sale, c.Order, domain.Released)
+		s.wantUnits(sale, 1, 2, 0)
+		_, err = s.Stock.Adopt(s.Context(), sale, hold, 0)
+		s.wantErr(err, domain.ErrFenced)
+		s.release(sale, 2, other)
+		s.adopt(sale, 2, hold)
+	}},
+	{"adopts nothing that is not held or sold", func(s *stockStage) {
+		sale := s.openSale(10, 3)
+		for _, state := range []domain.HoldState{domain.Released, "", "odd"} {
+			hold := domain.Hold{Order: mintOrder(sale), Buyer: "alice", Quantity: 2, State: state, CreatedAt: s.Now()}
+			_, err := s.Stock.Adopt(s.Context(), sale, hold, 1)
+			s.wantErr(err, domain.ErrInvalid)
+			s.wantNoHold(sale, hold.Order)
+		}
+		s.wantUnits(sale, 10, 0, 0)
 	}},
 	{"adopts a paid order as sold", func(s *stockStage) {
 		sale := s.openSale(10, 3)
@@ -134,6 +249,10 @@ var auditTests = []stockTest{
 		s.adopt(sale, 0, domain.Hold{Order: order, Buyer: "alice", Quantity: 2, State: domain.Sold, CreatedAt: s.Now()})
 		s.wantHold(sale, order, domain.Held)
 		s.wantUnits(sale, 8, 2, 0)
+		s.settle(sale, 2, order)
+		s.adopt(sale, 0, domain.Hold{Order: order, Buyer: "alice", Quantity: 2, State: domain.Held, CreatedAt: s.Now()})
+		s.wantHold(sale, order, domain.Sold)
+		s.wantUnits(sale, 8, 0, 2)
 	}},
 	{"adopts beyond the limit, since the ledger has decided", func(s *stockStage) {
 		sale := s.openSale(10, 1)
@@ -185,6 +304,17 @@ var auditTests = []stockTest{
 		s.wantErr(err, domain.ErrConflict)
 		s.wantUnits(sale, 17, 0, 3)
 	}},
+}
+
+// wantSameHold compares everything but the time, of which stores keep the millisecond.
+func (s *stockStage) wantSameHold(sale domain.SaleID, want domain.Hold) {
+	s.Helper()
+	got := s.wantHold(sale, want.Order, want.State)
+	s.wantBetween(got.CreatedAt, want.CreatedAt, want.CreatedAt)
+	got.CreatedAt = want.CreatedAt
+	if got != want {
+		s.Fatalf("hold is %+v, want %+v", got, want)
+	}
 }
 
 func (s *stockStage) adopt(sale domain.SaleID, want int64, hold domain.Hold) {

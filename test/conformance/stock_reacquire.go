@@ -96,23 +96,74 @@ var reacquireTests = []stockTest{
 		s.wantDepth(0)
 		s.wantQueued(sale, 0)
 	}},
-	{"does not come back once its own hold was released", func(s *stockStage) {
+	{"takes units again after the second hold was released too", func(s *stockStage) {
 		sale := s.openSale(10, 2)
+		c := s.expired(sale, "alice", 2)
+		for range 3 {
+			s.wantFresh(s.reacquire(sale, c), c.Order)
+			s.wantReplay(s.reacquire(sale, c), c.Order)
+			s.wantUnits(sale, 8, 2, 0)
+			late := s.wantHold(sale, c.Order.Late(), domain.Held)
+			if late.Buyer != c.Buyer || late.Quantity != 2 {
+				s.Fatalf("second hold is %+v, want that of %+v", late, c)
+			}
+			s.wantVerdict(sale, s.claim(sale, "alice", 1), domain.LimitReached)
+			s.release(sale, 2, c.Order.Late())
+			s.release(sale, 0, c.Order.Late())
+			s.wantUnits(sale, 10, 0, 0)
+		}
+		s.wantFresh(s.reacquire(sale, c), c.Order)
+		if n := len(s.listHolds(sale)); n != 1 {
+			s.Errorf("%d holds are listed, want 1", n)
+		}
+		s.settle(sale, 2, c.Order.Late())
+		s.release(sale, 0, c.Order.Late())
+		s.wantReplay(s.reacquire(sale, c), c.Order)
+		s.wantUnits(sale, 8, 0, 2)
+		s.wantDepth(0)
+	}},
+	{"asks limit and stock again after the second hold was released", func(s *stockStage) {
+		sale := s.openSale(3, 2)
 		c := s.expired(sale, "alice", 2)
 		s.wantFresh(s.reacquire(sale, c), c.Order)
 		s.release(sale, 2, c.Order.Late())
-		s.release(sale, 0, c.Order.Late())
-		if outcome := s.reacquire(sale, c); outcome.Verdict != domain.Withdrawn {
-			s.Fatalf("outcome is %+v, want %v", outcome, domain.Withdrawn)
+
+		own := s.grab(sale, "alice", 1)
+		if outcome := s.reacquire(sale, c); outcome.Verdict != domain.LimitReached {
+			s.Fatalf("outcome is %+v, want %v", outcome, domain.LimitReached)
 		}
-		s.wantUnits(sale, 10, 0, 0)
+		s.release(sale, 1, own)
+		other := s.grab(sale, "bob", 2)
+		outcome := s.reacquire(sale, c)
+		if outcome.Verdict != domain.SoldOut {
+			s.Fatalf("outcome is %+v, want %v", outcome, domain.SoldOut)
+		}
+		s.wantStock(outcome, 1, 1)
+		s.wantHold(sale, c.Order.Late(), domain.Released)
+		s.wantUnits(sale, 1, 2, 0)
+		s.release(sale, 2, other)
+		s.wantFresh(s.reacquire(sale, c), c.Order)
+		s.wantUnits(sale, 1, 2, 0)
 	}},
-	{"fails after a release that came first", func(s *stockStage) {
+	{"takes nothing while the first hold has its units again, whatever became of the second", func(s *stockStage) {
+		sale := s.openSale(10, 9)
+		c := s.expired(sale, "alice", 2)
+		s.wantFresh(s.reacquire(sale, c), c.Order)
+		s.release(sale, 2, c.Order.Late())
+		s.adopt(sale, 2, domain.Hold{Order: c.Order, Buyer: c.Buyer, Quantity: 2, State: domain.Held, CreatedAt: s.Now()})
+		if outcome := s.reacquire(sale, c); outcome.Verdict != domain.LimitReached {
+			s.Fatalf("outcome is %+v, want %v", outcome, domain.LimitReached)
+		}
+		s.wantUnits(sale, 8, 2, 0)
+	}},
+	{"fails after a release that came first, each time", func(s *stockStage) {
 		sale := s.openSale(10, 2)
 		c := s.expired(sale, "alice", 2)
-		s.release(sale, 0, c.Order.Late())
-		if outcome := s.reacquire(sale, c); outcome.Verdict != domain.Withdrawn {
-			s.Fatalf("outcome is %+v, want %v", outcome, domain.Withdrawn)
+		for range 3 {
+			s.release(sale, 0, c.Order.Late())
+			if outcome := s.reacquire(sale, c); outcome.Verdict != domain.Withdrawn {
+				s.Fatalf("outcome is %+v, want %v", outcome, domain.Withdrawn)
+			}
 		}
 		s.wantUnits(sale, 10, 0, 0)
 	}},

@@ -6,7 +6,7 @@ import (
 	"seckill/domain"
 )
 
-// covers N7, S1, N1
+// covers N7, S1, N1, T6
 var rebuildTests = []stockTest{
 	{"seals a sale with holds and queued orders by force", func(s *stockStage) {
 		sale := s.openSale(10, 3)
@@ -96,6 +96,75 @@ var rebuildTests = []stockTest{
 			s.Fatalf("the buyer hears %s, want %s", outcome.Order, order)
 		}
 		s.wantReplay(s.reacquire(sale, domain.Claim{Order: order, Buyer: "alice", Request: "r-1", Quantity: 2}), order)
+	}},
+	{"loads closed orders so that their requests are still replayed", func(s *stockStage) {
+		sale := s.newSale()
+		now := s.Now()
+		closed := domain.Hold{Order: mintOrder(sale), Buyer: "alice", Request: "r-1", Quantity: 2, State: domain.Released, CreatedAt: now}
+		late := domain.Hold{Order: mintOrder(sale).Late(), Buyer: "bob", Request: "r-1", Quantity: 1, State: domain.Released, CreatedAt: now}
+		plain := domain.Hold{Order: mintOrder(sale), Buyer: "carol", Quantity: 3, State: domain.Released, CreatedAt: now}
+		live := domain.Hold{Order: mintOrder(sale), Buyer: "alice", Request: "r-2", Quantity: 2, State: domain.Held, CreatedAt: now}
+		// With the closed ones there would be more units than the total.
+		s.preheat(domain.Load{Sale: sale, Epoch: 1, Gate: s.openGate(4), Total: 4, Fence: 1, Holds: []domain.Hold{closed, late, plain, live}})
+
+		want := domain.Level{Epoch: 1, State: domain.Open, Total: 4, Available: 2, Held: 2}
+		if got := s.level(sale); got != want {
+			s.Fatalf("level is %+v, want %+v", got, want)
+		}
+		for _, hold := range []domain.Hold{closed, late, plain, live} {
+			s.wantSameHold(sale, hold)
+		}
+		if n := len(s.listHolds(sale)); n != 1 {
+			s.Errorf("%d holds are listed, want 1", n)
+		}
+		s.wantReplay(s.reserve(sale, s.request(sale, "alice", "r-1", 2))[0], closed.Order)
+		s.wantVerdict(sale, s.request(sale, "alice", "r-1", 1), domain.RequestReused)
+		outcome := s.reserve(sale, s.request(sale, "bob", "r-1", 1))[0]
+		s.wantReplay(outcome, late.Order)
+		if outcome.Order != late.Order.Order() {
+			s.Fatalf("the buyer hears %s, want %s", outcome.Order, late.Order.Order())
+		}
+		for _, hold := range []domain.Hold{closed, plain} {
+			s.wantVerdict(sale, domain.Claim{Order: hold.Order, Buyer: hold.Buyer, Quantity: hold.Quantity}, domain.Withdrawn)
+		}
+		s.release(sale, 0, closed.Order, late.Order, plain.Order)
+		s.settle(sale, 0, closed.Order, late.Order, plain.Order)
+		s.requeue(sale, 0, closed.Order, plain.Order)
+		s.wantUnits(sale, 2, 2, 0)
+		s.wantDepth(0)
+		s.grab(sale, "alice", 2) // closed orders do not count against the limit
+	}},
+	{"takes the units of a loaded closed order again for a late payment", func(s *stockStage) {
+		sale := s.newSale()
+		now := s.Now()
+		c, again := s.request(sale, "alice", "r-1", 2), s.request(sale, "bob", "r-1", 1)
+		s.preheat(domain.Load{Sale: sale, Epoch: 1, Gate: s.openGate(4), Total: 4, Fence: 1, Holds: []domain.Hold{
+			{Order: c.Order, Buyer: c.Buyer, Request: c.Request, Quantity: 2, State: domain.Released, CreatedAt: now},
+			{Order: again.Order.Late(), Buyer: again.Buyer, Request: again.Request, Quantity: 1, State: domain.Released, CreatedAt: now},
+		}})
+		s.wantFresh(s.reacquire(sale, c), c.Order)
+		s.wantFresh(s.reacquire(sale, again), again.Order)
+		s.wantUnits(sale, 1, 3, 0)
+		s.settle(sale, 3, c.Order.Late(), again.Order.Late())
+		s.wantUnits(sale, 1, 0, 3)
+		s.wantReplay(s.reserve(sale, s.request(sale, "alice", "r-1", 2))[0], c.Order)
+	}},
+	{"refuses holds that are no record of an order", func(s *stockStage) {
+		sale := s.newSale()
+		s.must(s.Stock.Seal(s.Context(), sale, 1, false))
+		order := mintOrder(sale)
+		for _, hold := range []domain.Hold{
+			{Order: order, Buyer: "alice", Quantity: 1, State: "odd"},
+			{Order: order, Buyer: "alice", Quantity: 1},
+			{Order: order, Quantity: 1, State: domain.Released},
+			{Order: order, Buyer: "alice", State: domain.Released},
+			{Buyer: "alice", Quantity: 1, State: domain.Released},
+		} {
+			load := domain.Load{Sale: sale, Epoch: 1, Gate: s.openGate(1), Total: 5, Fence: 1, Holds: []domain.Hold{hold}}
+			s.wantErr(s.Stock.Preheat(s.Context(), load), domain.ErrInvalid)
+		}
+		_, err := s.Stock.Level(s.Context(), sale)
+		s.wantErr(err, domain.ErrNotReady)
 	}},
 	{"leaves queued orders of the earlier epoch to their consumers", func(s *stockStage) {
 		sale := s.openSale(10, 9)

@@ -25,7 +25,9 @@ func TestCrash(t *testing.T) {
 			t.Parallel()
 			c := serving(t, kind.pairing)
 			for m := range kind.moments {
-				t.Run(fmt.Sprintf("moment %d", m), func(t *testing.T) { crash(t, c, m, kind.moments) })
+				if !t.Run(fmt.Sprintf("moment %d", m), func(t *testing.T) { crash(t, c, m, kind.moments) }) {
+					return // what is broken costs a minute each time
+				}
 			}
 		})
 	}

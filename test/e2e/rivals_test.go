@@ -16,10 +16,14 @@ import (
 func testPayAgainstExpiry(t *testing.T, c *cell) {
 	const payers, idlers, rivals = 200, 20, 40
 	const stock = payers + idlers
-	activity := c.sell(t, sale{total: stock, toPay: 1500 * time.Millisecond})
+	activity := c.sell(t, sale{total: stock, toPay: 3 * time.Second})
 	list := attempts("b", stock)
 	orders := make([]order, stock)
+	start := time.Now()
 	atOnce(t, stock, 100, func(i int) {
+		// One deadline after the other, so that payments do not queue behind
+		// each other until the sweep has come and gone.
+		time.Sleep(time.Until(start.Add(time.Duration(i) * 12 * time.Millisecond)))
 		c.try(t, c.any(), activity, &list[i])
 		o, err := c.placed(c.any(), list[i].buyer, list[i].id)
 		if err != nil || o.ExpiresAt == nil {
@@ -35,8 +39,8 @@ func testPayAgainstExpiry(t *testing.T, c *cell) {
 	var all sync.WaitGroup
 	for i, o := range orders[:payers] {
 		all.Go(func() {
-			// From 100 ms before to 100 ms after the deadline.
-			time.Sleep(time.Until(o.ExpiresAt.Add(time.Duration(i-payers/2) * time.Millisecond)))
+			// From 80 ms before to 120 ms after the deadline; a sweep comes every 100 ms.
+			time.Sleep(time.Until(o.ExpiresAt.Add(time.Duration(20*(i%11)-80) * time.Millisecond)))
 			got, err := c.payUntilAnswered(o, "p-"+strconv.Itoa(i))
 			switch {
 			case err != nil:

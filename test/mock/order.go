@@ -101,19 +101,19 @@ func (mr *MockOrdersMockRecorder) Find(ctx interface{}, ids ...interface{}) *gom
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Find", reflect.TypeOf((*MockOrders)(nil).Find), varargs...)
 }
 
-// Live mocks base method.
-func (m *MockOrders) Live(ctx context.Context, sale domain.SaleID, after domain.OrderID, max int) ([]domain.Order, error) {
+// Holds mocks base method.
+func (m *MockOrders) Holds(ctx context.Context, sale domain.SaleID, after domain.OrderID, max int) ([]domain.Order, error) {
 	m.ctrl.T.Helper()
-	ret := m.ctrl.Call(m, "Live", ctx, sale, after, max)
+	ret := m.ctrl.Call(m, "Holds", ctx, sale, after, max)
 	ret0, _ := ret[0].([]domain.Order)
 	ret1, _ := ret[1].(error)
 	return ret0, ret1
 }
 
-// Live indicates an expected call of Live.
-func (mr *MockOrdersMockRecorder) Live(ctx, sale, after, max interface{}) *gomock.Call {
+// Holds indicates an expected call of Holds.
+func (mr *MockOrdersMockRecorder) Holds(ctx, sale, after, max interface{}) *gomock.Call {
 	mr.mock.ctrl.T.Helper()
-	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Live", reflect.TypeOf((*MockOrders)(nil).Live), ctx, sale, after, max)
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Holds", reflect.TypeOf((*MockOrders)(nil).Holds), ctx, sale, after, max)
 }
 
 // Pay mocks base method.
@@ -219,18 +219,18 @@ func (mr *MockOutboxMockRecorder) Applied(ctx interface{}, ids ...interface{}) *
 }
 
 // Effects mocks base method.
-func (m *MockOutbox) Effects(ctx context.Context, minAge time.Duration, max int) ([]domain.Effect, error) {
+func (m *MockOutbox) Effects(ctx context.Context, minAge time.Duration, after int64, max int) ([]domain.Effect, error) {
 	m.ctrl.T.Helper()
-	ret := m.ctrl.Call(m, "Effects", ctx, minAge, max)
+	ret := m.ctrl.Call(m, "Effects", ctx, minAge, after, max)
 	ret0, _ := ret[0].([]domain.Effect)
 	ret1, _ := ret[1].(error)
 	return ret0, ret1
 }
 
 // Effects indicates an expected call of Effects.
-func (mr *MockOutboxMockRecorder) Effects(ctx, minAge, max interface{}) *gomock.Call {
+func (mr *MockOutboxMockRecorder) Effects(ctx, minAge, after, max interface{}) *gomock.Call {
 	mr.mock.ctrl.T.Helper()
-	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Effects", reflect.TypeOf((*MockOutbox)(nil).Effects), ctx, minAge, max)
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Effects", reflect.TypeOf((*MockOutbox)(nil).Effects), ctx, minAge, after, max)
 }
 
 // MockDeadLetters is a mock of DeadLetters interface.

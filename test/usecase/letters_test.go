@@ -45,7 +45,7 @@ func TestDeadLetterReplay(t *testing.T) {
 // relayAll applies what waits in the outbox, of any age.
 func (s *shop) relayAll() {
 	s.t.Helper()
-	effects, err := s.Outbox.Effects(ctx, 0, 100)
+	effects, err := s.Outbox.Effects(ctx, 0, 0, 100)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Acknowledges stream entries and removes them. Units and orders are taken off
 -- the counters by what the entry itself says, and only when it was still there,
 -- so a repeat changes nothing. An unreadable counter is left as it is: it must

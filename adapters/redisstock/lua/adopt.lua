@@ -1,6 +1,6 @@
 #!lua
--- Records the hold of a ledger order that is not known here, whatever the
--- buyer's limit and the gate say.
+-- Records the hold of a ledger order that is not known here, or is known as
+-- released, whatever the buyer's limit and the gate say.
 --
 -- KEYS  1 sale  2 holds  3 buyers  4 requests
 -- ARGV  1 fence  2 hold id  3 record  4 quantity  5 buyer
@@ -32,13 +32,15 @@ if not seen then return corrupt("fence") end
 if not available then return corrupt("available") end
 if not held then return corrupt("held") end
 if not sold then return corrupt("sold") end
-local known = redis.call("HEXISTS", KEYS[2], ARGV[2])
+local record = redis.call("HGET", KEYS[2], ARGV[2])
+local mark = record and record:byte(1)
 local has = plain(redis.call("HGET", KEYS[3], ARGV[5]) or "0")
 if not has then return corrupt("buyer") end
 local asked = redis.call("HGET", KEYS[4], ARGV[6])
 
 if fence < seen then return {"fenced"} end
-if known == 1 then return {"ok", 0} end
+if mark == 104 or mark == 115 then return {"ok", 0} end
+if record and mark ~= 114 then return corrupt("hold") end
 if available < quantity then return {"conflict"} end
 
 local counter, units = "held", held

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Removes every key of a sale, its fence included.
 --
 -- KEYS  1 sale  2 holds  3 buyers  4 requests

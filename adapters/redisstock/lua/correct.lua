@@ -1,9 +1,10 @@
 #!lua
 -- Sets held, sold, available and every buyer's units to what the records say,
--- if the account still is as the caller saw it.
+-- and queued to what the queue holds, if the account still is as the caller saw it.
 --
--- KEYS  1 sale  2 holds  3 buyers
+-- KEYS  1 sale  2 holds  3 buyers  4 queue
 -- ARGV  1 fence  2 epoch  3 total  4 available  5 held  6 sold
+--       7 sale id, as queue entries name it
 -- Returns {"not_ready"}, {"fenced"}, {"conflict"}, {"unbalanced"} when the
 -- records hold more units than the total, or as audit.lua does, with the
 -- figures that are set now
@@ -20,8 +21,27 @@ local function corrupt(what)
   return redis.error_reply("SECKILL corrupt " .. what)
 end
 
+-- What the queue's entries of the sale add up to. One entry has at most 1000
+-- orders of 1000 units; one that says otherwise, or nothing readable, counts 0.
+local function queuedUnits(queue, id)
+  local units, from = 0, "-"
+  repeat
+    local page = redis.call("XRANGE", queue, from, "+", "COUNT", "20")
+    for i = 1, #page do
+      local fields, of, figure = page[i][2], nil, nil
+      for f = 1, #fields, 2 do
+        if fields[f] == "sale" then of = fields[f + 1] elseif fields[f] == "units" then figure = fields[f + 1] end
+      end
+      local counted = of == id and plain(figure)
+      if counted and counted <= 1000000 then units = units + counted end
+      from = "(" .. page[i][1]
+    end
+  until #page < 20
+  return units
+end
+
 local fence = plain(ARGV[1])
-if #ARGV ~= 6 or not fence then return redis.error_reply("SECKILL arguments") end
+if #ARGV ~= 7 or not fence then return redis.error_reply("SECKILL arguments") end
 local names = {"epoch", "total", "available", "held", "sold"}
 local state = redis.call("HGET", KEYS[1], "state")
 if not state or state == "sealed" then return {"not_ready"} end
@@ -34,8 +54,6 @@ for i = 1, #names do
   if sale[i] ~= ARGV[i + 1] then return {"conflict"} end
 end
 local total = plain(sale[2])
-local queued = plain(redis.call("HGET", KEYS[1], "queued"))
-if not queued then return corrupt("queued") end
 
 local units = {[104] = 0, [114] = 0, [115] = 0}
 local counted = {}
@@ -50,6 +68,8 @@ for i = 2, #records, 2 do
 end
 local held, sold = units[104], units[115]
 if held + sold > total then return {"unbalanced"} end
+
+local queued = queuedUnits(KEYS[4], ARGV[7])
 
 -- A buyer's figure that is no number is replaced without being read as one.
 local gone, changed = {}, {}
@@ -68,11 +88,11 @@ for buyer, count in pairs(counted) do
 end
 
 redis.call("HSET", KEYS[1], "fence", ARGV[1], "held", string.format("%d", held), "sold", string.format("%d", sold),
-  "available", string.format("%d", total - held - sold))
+  "available", string.format("%d", total - held - sold), "queued", string.format("%d", queued))
 for i = 1, #gone, 1000 do
   redis.call("HDEL", KEYS[3], unpack(gone, i, math.min(i + 999, #gone)))
 end
 for i = 1, #changed, 1000 do
   redis.call("HSET", KEYS[3], unpack(changed, i, math.min(i + 999, #changed)))
 end
-return {"ok", plain(sale[1]), state, total, total - held - sold, held, sold, queued, held, sold}
+return {"ok", plain(sale[1]), state, total, total - held - sold, held, sold, queued, held, sold, queued}

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Changes the gate of a sale, for the very next grab.
 --
 -- KEYS  1 sale

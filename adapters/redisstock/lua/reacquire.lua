@@ -1,6 +1,7 @@
 #!lua
 -- Takes units for an order again under a second hold, whatever the gate says,
--- unless the first hold still has its units. Queues nothing.
+-- unless the first hold still has its units. A second hold that was released is
+-- taken again; a tombstone in its place stays. Queues nothing.
 --
 -- KEYS  1 sale  2 holds  3 buyers  4 requests
 -- ARGV  1 first hold id  2 second hold id  3 buyer  4 quantity
@@ -39,8 +40,13 @@ local asked = redis.call("HGET", KEYS[4], ARGV[6])
 for _, mark in pairs({first or 114, second or 114}) do
   if mark ~= 104 and mark ~= 114 and mark ~= 115 then return corrupt("hold") end
 end
-if second == 114 then return {available, "W"} end
-if second then return {available, "R"} end
+if second == 114 then
+  local had = plain(records[2]:match("^r%d+|(%d+)|[^|]*|[^|]*$"))
+  if not had then return corrupt("hold") end
+  if had == 0 then return {available, "W"} end
+elseif second then
+  return {available, "R"}
+end
 if first and first ~= 114 then return {available, "L"} end
 if has + quantity > limit then return {available, "L"} end
 if available < quantity then return {available, "S"} end

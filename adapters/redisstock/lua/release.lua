@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Releases holds: their units become available again, their buyers get their
 -- allowance back. The record stays, marked released. An unknown id leaves a
 -- tombstone, so that a late grab under that id is refused.

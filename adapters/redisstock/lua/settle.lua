@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Settles holds: held units become sold units. Released and unknown ids are
 -- left alone.
 --

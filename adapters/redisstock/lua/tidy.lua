@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Removes consumers of a group that have nothing pending and have not asked for
 -- a while: names of processes that are gone. In one step, because a consumer
 -- that is removed takes its pending entries with it.

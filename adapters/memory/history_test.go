@@ -29,6 +29,10 @@ func TestHistoryFindsABrokenStock(t *testing.T) {
 		"a release is forgotten":                     func(b *brokenStock) { b.forgetRelease = true },
 		"an old fence is accepted":                   func(b *brokenStock) { b.unfenced = true },
 		"no holds are listed":                        func(b *brokenStock) { b.listNothing = true },
+		"a second hold cannot be taken again":        func(b *brokenStock) { b.burnLate = true },
+		"a tombstone of a second hold is forgotten":  func(b *brokenStock) { b.digUp = true },
+		"a released hold is not adopted":             func(b *brokenStock) { b.leaveReleased = true },
+		"closed orders are not loaded":               func(b *brokenStock) { b.loadLive = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			good, bad := openWorld(1)(t), openWorld(1)(t)
@@ -57,6 +61,7 @@ func TestHistoryFindsAQueueOutOfOrder(t *testing.T) {
 type brokenStock struct {
 	domain.Stock
 	releaseTwice, hideReplay, stockOff, misjudge, forgetRelease, unfenced, listNothing bool
+	burnLate, digUp, leaveReleased, loadLive                                           bool
 	releases                                                                           int
 }
 
@@ -101,6 +106,32 @@ func (b *brokenStock) Holds(ctx context.Context, sale domain.SaleID, cursor stri
 		return nil, "", nil
 	}
 	return b.Stock.Holds(ctx, sale, cursor)
+}
+
+func (b *brokenStock) Reacquire(ctx context.Context, sale domain.SaleID, claim domain.Claim) (domain.Outcome, error) {
+	late, _ := b.Stock.Hold(ctx, sale, claim.Order.Late())
+	outcome, err := b.Stock.Reacquire(ctx, sale, claim)
+	switch {
+	case b.burnLate && late.State == domain.Released:
+		outcome.Verdict = domain.Withdrawn
+	case b.digUp && outcome.Verdict == domain.Withdrawn:
+		outcome.Verdict = domain.SoldOut
+	}
+	return outcome, err
+}
+
+func (b *brokenStock) Adopt(ctx context.Context, sale domain.SaleID, hold domain.Hold, fence int64) (int64, error) {
+	if old, _ := b.Stock.Hold(ctx, sale, hold.Order); b.leaveReleased && old.State == domain.Released {
+		return 0, nil
+	}
+	return b.Stock.Adopt(ctx, sale, hold, fence)
+}
+
+func (b *brokenStock) Preheat(ctx context.Context, load domain.Load) error {
+	if b.loadLive {
+		load.Holds = slices.DeleteFunc(slices.Clone(load.Holds), func(hold domain.Hold) bool { return hold.State == domain.Released })
+	}
+	return b.Stock.Preheat(ctx, load)
 }
 
 // lastFirstQueue is not first in, first out.

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"strings"
 
+	"entgo.io/ent/dialect/sql"
+
 	"seckill/domain"
 	"seckill/ent"
 	"seckill/ent/deadletter"
@@ -22,7 +24,8 @@ const (
 )
 
 // Bury implements domain.DeadLetters. An order that is in the ledger has been
-// decided, so there is nothing to bury and no hold to release.
+// decided, so there is nothing to bury and no hold to release. The other way
+// round, Place leaves an order alone that has a letter.
 func (s *Store) Bury(ctx context.Context, letter domain.DeadLetter) error {
 	letter.Intent = storable(letter.Intent)
 	subject := subjectOf(letter)
@@ -38,6 +41,11 @@ func (s *Store) Bury(ctx context.Context, letter domain.DeadLetter) error {
 		buried, err := tx.DeadLetter.Query().Where(deadletter.Subject(subject)).Exist(ctx)
 		if err != nil || buried {
 			return err
+		}
+		if letter.Intent.Order != "" {
+			if err := s.claim(ctx, tx, letter.Intent.Order); err != nil {
+				return err
+			}
 		}
 		now, err := s.clock(ctx, tx)
 		if err != nil {
@@ -59,6 +67,53 @@ func (s *Store) Bury(ctx context.Context, letter domain.DeadLetter) error {
 		_, err = s.addEffect(ctx, tx, rejectedBy(letter))
 		return err
 	})
+}
+
+// claim makes whoever wants to place the order wait until this transaction
+// ends. No statement locks a row that is not there, so it is made and removed.
+func (s *Store) claim(ctx context.Context, tx *ent.Tx, id domain.OrderID) error {
+	err := s.insertOrders(ctx, tx, []domain.Order{{ID: id, Quantity: 1}})
+	if classify(err) == unique {
+		return errors.Join(errAgain, err)
+	}
+	if err != nil {
+		return err
+	}
+	return tx.Order.DeleteOneID(string(id)).Exec(ctx)
+}
+
+// buried finds the letter of an order whose hold was released with it. An
+// order with a second hold may be placed although it has a letter.
+func buried(ctx context.Context, client *ent.Client, o domain.Order) (domain.Order, bool, error) {
+	if o.Hold != o.ID {
+		return o, false, nil
+	}
+	row, err := client.DeadLetter.Query().Where(deadletter.Subject(string(o.ID))).Only(ctx)
+	if ent.IsNotFound(err) {
+		return o, false, nil
+	}
+	if err != nil {
+		return o, false, err
+	}
+	return rejectedBy(toLetter(row)), true, nil
+}
+
+// noneBuried is true unless one of the orders is buried.
+func (s *Store) noneBuried(orders []domain.Order) func(*sql.Selector) {
+	var ids []string
+	for _, o := range orders {
+		if o.Hold == o.ID {
+			ids = append(ids, string(o.ID))
+		}
+	}
+	return func(q *sql.Selector) {
+		if len(ids) == 0 {
+			return
+		}
+		letters := sql.Dialect(s.dialect).Table(deadletter.Table)
+		q.Where(sql.NotExists(sql.Dialect(s.dialect).Select(letters.C(deadletter.FieldID)).From(letters).
+			Where(s.among(letters.C(deadletter.FieldSubject), ids))))
+	}
 }
 
 // Letters implements domain.DeadLetters.

@@ -27,7 +27,7 @@ type gate int
 const (
 	keyGate   gate = iota // an order id or a request is there already
 	quotaGate             // a buyer's limit
-	stockGate             // the units or the epoch of a sale
+	stockGate             // the units or the epoch of a sale, or a dead letter
 	valueGate             // a value that the database does not store
 )
 
@@ -215,7 +215,7 @@ func (s *Store) placeIn(ctx context.Context, tx *ent.Tx, orders []domain.Order) 
 	if err := s.takeQuotas(ctx, tx, pending, sales); err != nil {
 		return nil, refuse(err, quotaGate)
 	}
-	if err := takeStock(ctx, tx, pending, sales); err != nil {
+	if err := s.takeStock(ctx, tx, pending, sales); err != nil {
 		return nil, err
 	}
 	if _, err := s.addEffects(ctx, tx, rejected); err != nil {
@@ -316,15 +316,17 @@ func (s *Store) clock(ctx context.Context, tx *ent.Tx) (time.Time, error) {
 }
 
 // takeStock takes the units of the orders from their stock rows: one update
-// for each sale, if the units and the epoch allow it.
-func takeStock(ctx context.Context, tx *ent.Tx, orders []domain.Order, sales saleRows) error {
-	units := map[domain.SaleID]int64{}
+// for each sale, if the units and the epoch allow it. The same update looks for
+// dead letters: the orders are written by now, so no letter can come later.
+func (s *Store) takeStock(ctx context.Context, tx *ent.Tx, orders []domain.Order, sales saleRows) error {
+	units, of := map[domain.SaleID]int64{}, map[domain.SaleID][]domain.Order{}
 	for _, o := range orders {
 		units[o.Sale] += o.Quantity
+		of[o.Sale] = append(of[o.Sale], o)
 	}
 	for _, sale := range sortedSales(units) {
 		took, err := tx.Stock.Update().
-			Where(stock.ID(sale.String()), stock.Epoch(sales.rows[sale].epoch), hasFree(units[sale])).
+			Where(stock.ID(sale.String()), stock.Epoch(sales.rows[sale].epoch), hasFree(units[sale]), s.noneBuried(of[sale])).
 			AddReserved(units[sale]).Save(ctx)
 		if err != nil {
 			return err
@@ -349,6 +351,13 @@ func hasFree(units int64) func(*sql.Selector) {
 // placeAlone decides an order that was refused on its own. errAgain means that
 // what refused it is gone.
 func (s *Store) placeAlone(ctx context.Context, o domain.Order, refused *refusal) (domain.Placed, error) {
+	was, is, err := buried(ctx, s.read, o)
+	if err != nil {
+		return domain.Placed{}, err
+	}
+	if is {
+		return domain.Placed{Order: was}, nil
+	}
 	switch refused.gate {
 	case valueGate:
 		return domain.Placed{Order: o, Err: refused.err}, nil

@@ -183,6 +183,8 @@ func TestActivities(t *testing.T) {
 	s.buy("GET", "/api/seckill/activities/1001", "").problem(404, "not_found")
 	s.sale(1, 2)
 	s.save(1002, 5, 1, "30m")
+	s.save(1003, 5, 1, "30m") // stays a draft, which buyers do not see in the list
+	s.operate("POST", "/api/admin/activities/1002/preheat", "").want(200)
 	r := s.buy("GET", "/api/seckill/activities/1001", "").want(200)
 	r.member("activityId", 1001.0).member("name", "Flash").member("state", "open")
 	starts, ends, now := timeOf(t, r, "startsAt"), timeOf(t, r, "endsAt"), timeOf(t, r, "serverTime")

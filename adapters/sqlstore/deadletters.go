@@ -98,22 +98,38 @@ func buried(ctx context.Context, client *ent.Client, o domain.Order) (domain.Ord
 	return rejectedBy(toLetter(row)), true, nil
 }
 
-// noneBuried is true unless one of the orders is buried.
+// anyBuried says whether one of the orders is buried.
+func (s *Store) anyBuried(ctx context.Context, tx *ent.Tx, orders []domain.Order) (bool, error) {
+	ids := firstHolds(orders)
+	if len(ids) == 0 {
+		return false, nil
+	}
+	return tx.DeadLetter.Query().Where(func(q *sql.Selector) {
+		q.Where(s.among(q.C(deadletter.FieldSubject), ids))
+	}).Exist(ctx)
+}
+
+// noneBuried is anyBuried's opposite, as a condition of another statement.
 func (s *Store) noneBuried(orders []domain.Order) func(*sql.Selector) {
+	return func(q *sql.Selector) {
+		if ids := firstHolds(orders); len(ids) > 0 {
+			b := sql.Dialect(s.dialect)
+			letters := b.Table(deadletter.Table)
+			q.Where(sql.NotExists(b.Select(letters.C(deadletter.FieldID)).From(letters).
+				Where(s.among(letters.C(deadletter.FieldSubject), ids))))
+		}
+	}
+}
+
+// firstHolds are the ids of the orders that are under their first hold.
+func firstHolds(orders []domain.Order) []string {
 	var ids []string
 	for _, o := range orders {
 		if o.Hold == o.ID {
 			ids = append(ids, string(o.ID))
 		}
 	}
-	return func(q *sql.Selector) {
-		if len(ids) == 0 {
-			return
-		}
-		letters := sql.Dialect(s.dialect).Table(deadletter.Table)
-		q.Where(sql.NotExists(sql.Dialect(s.dialect).Select(letters.C(deadletter.FieldID)).From(letters).
-			Where(s.among(letters.C(deadletter.FieldSubject), ids))))
-	}
+	return ids
 }
 
 // Letters implements domain.DeadLetters.

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -217,6 +218,9 @@ func (s *Store) placeIn(ctx context.Context, tx *ent.Tx, orders []domain.Order) 
 	}
 	if err := s.takeStock(ctx, tx, pending, sales); err != nil {
 		return nil, err
+	}
+	if is, err := s.anyBuried(ctx, tx, rejected); err != nil || is {
+		return nil, cmp.Or[error](err, &refusal{gate: stockGate})
 	}
 	if _, err := s.addEffects(ctx, tx, rejected); err != nil {
 		return nil, err

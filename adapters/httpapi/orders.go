@@ -59,10 +59,13 @@ func (a *API) order(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(c.Request.Context())
+	waiting, cancel := context.WithCancel(c.Request.Context())
 	defer cancel()
 	defer context.AfterFunc(a.draining, cancel)()
-	order, err := a.engine.AwaitOrder(ctx, id, buyer, wait)
+	order, err := a.engine.AwaitOrder(waiting, id, buyer, wait)
+	if err != nil && a.draining.Err() != nil {
+		order, err = a.engine.Order(c.Request.Context(), id, buyer)
+	}
 	return sendOrder(c, order, err)
 }
 

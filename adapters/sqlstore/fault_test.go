@@ -71,6 +71,16 @@ func TestUnknownCommitIsRunAgain(t *testing.T) {
 				}
 				between.mustHaveBroken(t)
 
+				a := domain.Activity{ID: 1002, Name: "b", StartsAt: time.Unix(1, 0), EndsAt: time.Unix(2, 0), PaymentWindow: time.Hour}
+				between.arm(committed)
+				if err := s.Save(t.Context(), a); err != nil {
+					t.Fatalf("create: %v", err)
+				}
+				between.mustHaveBroken(t)
+				if err := s.Save(t.Context(), a); !errors.Is(err, domain.ErrConflict) {
+					t.Errorf("created twice: %v", err)
+				}
+
 				account, err := base.Tally(t.Context(), orders[0].Sale)
 				if err != nil || !account.Balanced() || account.Pending != 39 || account.Paid != 1 {
 					t.Errorf("account %+v %v", account, err)

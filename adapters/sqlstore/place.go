@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -219,8 +218,12 @@ func (s *Store) placeIn(ctx context.Context, tx *ent.Tx, orders []domain.Order) 
 	if err := s.takeStock(ctx, tx, pending, sales); err != nil {
 		return nil, err
 	}
-	if is, err := s.anyBuried(ctx, tx, rejected); err != nil || is {
-		return nil, cmp.Or[error](err, &refusal{gate: stockGate})
+	is, err := s.anyBuried(ctx, tx, rejected)
+	if err != nil {
+		return nil, err
+	}
+	if is {
+		return nil, &refusal{gate: stockGate}
 	}
 	if _, err := s.addEffects(ctx, tx, rejected); err != nil {
 		return nil, err

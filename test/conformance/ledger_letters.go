@@ -198,10 +198,17 @@ var ledgerLetterTests = map[string]func(ledgerTest){
 				}
 			}
 		}
-		s.counts(domain.Tally{Pending: 4})
+		// Neither does an epoch that is over take the letter's place.
+		_, err := l.BeginEpoch(l.ctx(), s.SaleID, domain.Fence{})
+		l.must(err)
+		placed := s.place(o, s.order("10", 1))
+		l.wants(placed[0], domain.Rejected, domain.ReasonDeadLetter)
+		l.wants(placed[1], domain.Rejected, domain.ReasonStaleEpoch)
+		s.counts(domain.Tally{Pending: 4, Rejected: 1})
 		l.letterOf(letter.Payload)
-		if n := len(s.effects()); n != 1 {
-			l.Errorf("%d effects, want the letter's own", n)
+		s.effectOf(o.ID, domain.Rejected)
+		if n := len(s.effects()); n != 2 {
+			l.Errorf("%d effects, want one of the letter and one of the stale order", n)
 		}
 	},
 	// covers Q5: a decided order keeps its hold.

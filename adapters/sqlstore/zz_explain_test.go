@@ -50,11 +50,11 @@ func TestZZExplain(t *testing.T) {
 				}
 				w := " AND (status IN ('pending_payment','paid') OR request IS NOT NULL) ORDER BY id LIMIT 1000"
 				for _, q := range []string{
-					"SELECT * FROM orders WHERE activity_id = 1001 AND sku_id = 2002 AND id > 'SK1001-2002-01j000030000'" + w,
-					"SELECT * FROM orders WHERE activity_id >= 1001 AND activity_id <= 1001 AND sku_id >= 2002 AND sku_id <= 2002 AND id > 'SK1001-2002-01j000030000'" + w,
-					"SELECT * FROM orders WHERE activity_id >= 1001 AND activity_id <= 1001 AND sku_id >= 2002 AND sku_id <= 2002 AND id > ''" + w,
-					"SELECT * FROM orders WHERE activity_id = 1001 AND sku_id = 2002 AND id > 'SK1001-2002-01j000030000' AND id <= '~'" + w,
-					"SELECT status, SUM(quantity) FROM orders WHERE activity_id = 1001 AND sku_id = 2002 GROUP BY status",
+					"SELECT * FROM orders FORCE INDEX (x4) WHERE activity_id = 1001 AND sku_id = 2002 AND id > 'SK1001-2002-01j000030000'" + w,
+					"SELECT * FROM orders FORCE INDEX (x4) WHERE activity_id = 1001 AND sku_id = 2002 AND id > ''" + w,
+					"SELECT * FROM orders IGNORE INDEX (PRIMARY) WHERE activity_id = 1001 AND sku_id = 2002 AND id > 'SK1001-2002-01j000030000'" + w,
+					"SELECT id FROM orders WHERE activity_id = 1001 AND sku_id = 2002 AND id > 'SK1001-2002-01j000030000' ORDER BY id LIMIT 1000",
+					"SELECT id,status FROM orders WHERE activity_id = 1001 AND sku_id = 2002 AND id > 'SK1001-2002-01j000030000' AND status IN ('pending_payment','paid') ORDER BY id LIMIT 1000",
 				} {
 					if name == "mariadb" {
 						c, _ := db.Conn(ctx)

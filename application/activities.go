@@ -108,30 +108,41 @@ func (e *Engine) move(ctx context.Context, id domain.ActivityID, command string)
 	return activity, nil
 }
 
-// gateTimeout bounds how long a command goes on trying to reach the hot store.
-const gateTimeout = 5 * time.Second
+// gateTimeout bounds how long a command goes on trying to reach one sale in the
+// hot store, with a pause between tries.
+const (
+	gateTimeout = 5 * time.Second
+	gatePause   = 20 * time.Millisecond
+)
 
 // syncGates brings the ledger's word on an activity to the hot store. The
 // ledger has decided, so it goes on although the caller may hang up, and waits
 // for whoever holds a sale's lock. If it fails all the same, reconcile does it.
 func (e *Engine) syncGates(ctx context.Context, id domain.ActivityID) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), gateTimeout)
-	defer cancel()
+	ctx = context.WithoutCancel(ctx)
 	activity, err := e.Activities.Activity(ctx, id)
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, sku := range activity.SKUs {
 		sale := activity.Sale(sku.ID)
-		err := e.syncGate(ctx, sale)
-		for errors.Is(err, domain.ErrBusy) && ctx.Err() == nil {
-			err = e.syncGate(ctx, sale)
-		}
-		if err != nil {
-			return fmt.Errorf("set gate of sale %s: %w", sale, err)
+		if err := e.syncGateSoon(ctx, sale); err != nil {
+			errs = append(errs, fmt.Errorf("set gate of sale %s: %w", sale, err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+func (e *Engine) syncGateSoon(ctx context.Context, sale domain.SaleID) error {
+	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
+	defer cancel()
+	err := e.syncGate(ctx, sale)
+	for (errors.Is(err, domain.ErrBusy) || errors.Is(err, domain.ErrUnavailable)) && ctx.Err() == nil {
+		time.Sleep(gatePause)
+		err = e.syncGate(ctx, sale)
+	}
+	return err
 }
 
 // syncGate reads the activity again under the sale's lock, so that of two

@@ -18,6 +18,9 @@ func (e *Engine) Archive(ctx context.Context, id domain.ActivityID) (domain.Acti
 	if err == nil {
 		err = e.noHolds(ctx, activity)
 	}
+	if err == nil {
+		err = e.noPending(ctx, activity)
+	}
 	if err != nil {
 		return domain.Activity{}, fmt.Errorf("archive activity %d: %w", id, err)
 	}
@@ -40,6 +43,22 @@ func (e *Engine) Archive(ctx context.Context, id domain.ActivityID) (domain.Acti
 		}
 	}
 	return archived, nil
+}
+
+// noPending refuses an activity with unpaid orders, which the hot store may
+// have lost.
+func (e *Engine) noPending(ctx context.Context, activity domain.Activity) error {
+	for _, sku := range activity.SKUs {
+		sale := activity.Sale(sku.ID)
+		tally, err := e.Orders.Tally(ctx, sale)
+		if err != nil {
+			return err
+		}
+		if tally.Reserved > 0 {
+			return fmt.Errorf("sale %s: %w", sale, domain.ErrHasHolds)
+		}
+	}
+	return nil
 }
 
 // noHolds refuses an activity with holds or queued orders.

@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	catalogAge = time.Second // how old a cached activity may be
-	catalogMax = 10_000      // entries; unknown ids count too
+	catalogAge  = time.Second // how old a cached activity may be
+	catalogMax  = 10_000      // entries; unknown ids count too
+	catalogWait = time.Second // for the ledger; a failure is remembered as long
 )
 
 // catalog remembers activities for a second, unknown ones too, and asks the
@@ -28,7 +29,7 @@ type catalog struct {
 type catalogEntry struct {
 	mu       sync.Mutex // held while the ledger is asked
 	activity domain.Activity
-	err      error // nil or ErrNotFound
+	err      error
 	until    time.Time
 }
 
@@ -42,11 +43,14 @@ func (c *catalog) find(ctx context.Context, id domain.ActivityID) (activity doma
 	entry.mu.Lock()
 	defer entry.mu.Unlock()
 	if now := c.clock.Now(); now.After(entry.until) {
-		activity, err := c.activities.Activity(ctx, id)
-		if err != nil && !errors.Is(err, domain.ErrNotFound) {
-			return domain.Activity{}, false, err
+		ctx, cancel := context.WithTimeout(ctx, catalogWait)
+		defer cancel()
+		age := catalogAge
+		entry.activity, entry.err = c.activities.Activity(ctx, id)
+		if entry.err != nil && !errors.Is(entry.err, domain.ErrNotFound) {
+			age = catalogWait // so that those who waited share the failure
 		}
-		entry.activity, entry.err, entry.until, fresh = activity, err, now.Add(catalogAge), true
+		entry.until, fresh = c.clock.Now().Add(age), true
 	}
 	return entry.activity, fresh, entry.err
 }

@@ -67,7 +67,7 @@ type Observer interface {
 	// Placed is called once per ledger batch.
 	Placed(orders int, took time.Duration)
 	// Drifted is called after each comparison of a sale's stores, with the
-	// units that they disagree by: 0 when all is well.
+	// units that they disagree by: 0 when all is well, at least 1 when not.
 	Drifted(sale domain.SaleID, units int64)
 	// Buried is called when an order is given up; again if its delivery comes
 	// back before it is acknowledged.

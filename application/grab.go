@@ -42,12 +42,15 @@ func (e *Engine) Grab(ctx context.Context, req GrabRequest) (domain.Outcome, err
 	}
 
 	outcome, err := e.reserve(ctx, req.Sale, claim)
+	if outcome.Order == "" {
+		outcome.Order = claim.Order
+	}
 	if err == nil && commit != nil && outcome.Verdict == domain.Accepted {
-		outcome, err = e.committed(ctx, outcome, commit)
+		outcome.Verdict, err = e.committed(ctx, outcome, commit)
 	}
 	e.logGrab(ctx, claim, outcome, err)
 	if err != nil {
-		return domain.Outcome{Order: claim.Order}, fmt.Errorf("grab: %w", err)
+		return domain.Outcome{Order: outcome.Order}, fmt.Errorf("grab: %w", err)
 	}
 	e.watch.Grabbed(outcome.Verdict, e.Clock.Now().Sub(start))
 	return outcome, nil
@@ -123,7 +126,7 @@ func (e *Engine) missing(ctx context.Context, sale domain.SaleID) (domain.Verdic
 
 // committed waits until the ledger has the order. A rejection by the ledger's
 // last gate becomes the refusal that it is.
-func (e *Engine) committed(ctx context.Context, outcome domain.Outcome, commit *wait) (domain.Outcome, error) {
+func (e *Engine) committed(ctx context.Context, outcome domain.Outcome, commit *wait) (domain.Verdict, error) {
 	if outcome.Order != commit.id { // a replay: the order is an earlier one
 		commit = e.waits.add(outcome.Order)
 		defer commit.stop()
@@ -132,20 +135,17 @@ func (e *Engine) committed(ctx context.Context, outcome domain.Outcome, commit *
 	defer cancel()
 	order, err := commit.result(ctx)
 	if err != nil {
-		return domain.Outcome{}, fmt.Errorf("%w: order %s is held but its commit was not seen in time: %w", domain.ErrUnavailable, outcome.Order, err)
+		return 0, fmt.Errorf("%w: order %s is held but its commit was not seen in time: %w", domain.ErrUnavailable, outcome.Order, err)
 	}
-	if order.Status != domain.Rejected {
-		return outcome, nil
+	switch {
+	case order.Status != domain.Rejected:
+		return domain.Accepted, nil
+	case order.Reason == domain.ReasonSoldOut:
+		return domain.SoldOut, nil
+	case order.Reason == domain.ReasonLimitReached:
+		return domain.LimitReached, nil
 	}
-	switch order.Reason {
-	case domain.ReasonSoldOut:
-		outcome.Verdict = domain.SoldOut
-	case domain.ReasonLimitReached:
-		outcome.Verdict = domain.LimitReached
-	default:
-		return domain.Outcome{}, fmt.Errorf("%w: order %s was rejected: %s", domain.ErrUnavailable, order.ID, order.Reason)
-	}
-	return outcome, nil
+	return 0, fmt.Errorf("%w: order %s was rejected: %s", domain.ErrUnavailable, order.ID, order.Reason)
 }
 
 // logGrab writes one line per grab: winners at info, refusals at debug, since
@@ -167,14 +167,13 @@ func (e *Engine) logGrab(ctx context.Context, claim domain.Claim, outcome domain
 	}
 	attrs := []slog.Attr{
 		slog.String("biz_id", biz),
-		slog.String("order_id", string(claim.Order)),
+		slog.String("order_id", string(outcome.Order)),
 		slog.String("buyer", string(claim.Buyer)),
 		slog.Int64("quantity", claim.Quantity),
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("outcome", "unknown"), slog.Any("error", err))
 	} else {
-		attrs[1] = slog.String("order_id", string(outcome.Order))
 		attrs = append(attrs,
 			slog.String("outcome", outcome.Verdict.String()),
 			slog.Bool("replayed", outcome.Replayed),

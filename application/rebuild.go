@@ -21,7 +21,7 @@ func (e *Engine) Rebuild(ctx context.Context) error {
 		}
 		for _, sku := range activity.SKUs {
 			sale := activity.Sale(sku.ID)
-			if _, err := e.reload(ctx, sale); err != nil {
+			if _, err := e.reload(ctx, sale, false); err != nil {
 				return fmt.Errorf("rebuild sale %s: %w", sale, err)
 			}
 		}
@@ -32,19 +32,21 @@ func (e *Engine) Rebuild(ctx context.Context) error {
 // reload loads a sale that the hot store does not hold, or holds from another
 // epoch, as it may after it has lost data. Holds that the ledger does not know
 // are gone, and what is still queued from that epoch will be rejected, visibly.
-// It says whether there was anything to do.
-func (e *Engine) reload(ctx context.Context, sale domain.SaleID) (loaded bool, err error) {
+// With corrupt, it is loaded whatever its level says. It returns whether there
+// was anything to do.
+func (e *Engine) reload(ctx context.Context, sale domain.SaleID, corrupt bool) (loaded bool, err error) {
 	err = e.Lock.Do(ctx, e.lockKey(sale), e.cfg.LockTTL, func(ctx context.Context, lease domain.Lease) error {
 		tally, err := e.Orders.Tally(ctx, sale)
 		if err != nil {
 			return err
 		}
 		level, err := e.Stock.Level(ctx, sale)
-		if err == nil && level.Epoch == tally.Epoch {
-			return nil
-		}
-		if err != nil && !errors.Is(err, domain.ErrNotReady) {
+		switch {
+		case corrupt, errors.Is(err, domain.ErrNotReady):
+		case err != nil:
 			return err
+		case level.Epoch == tally.Epoch:
+			return nil
 		}
 		loaded = true
 		return e.loadUnder(ctx, lease, sale, true)

@@ -58,7 +58,11 @@ func (e *Engine) reconcile(ctx context.Context, id domain.ActivityID, repair, re
 			sale.Balanced = false
 			errs = append(errs, fmt.Errorf("reconcile sale %s: %w", sale.Sale, err))
 		}
-		e.watch.Drifted(sale.Sale, sale.Drift)
+		if sale.Balanced {
+			e.watch.Drifted(sale.Sale, 0)
+		} else {
+			e.watch.Drifted(sale.Sale, max(sale.Drift, 1))
+		}
 	}
 	return report, errors.Join(errs...)
 }
@@ -66,17 +70,19 @@ func (e *Engine) reconcile(ctx context.Context, id domain.ActivityID, repair, re
 func (e *Engine) reconcileSale(ctx context.Context, activity domain.Activity, sale *SaleReport, repair, records bool) error {
 	if sale.Balanced && records {
 		audit, err := e.Stock.Audit(ctx, sale.Sale)
-		if err != nil {
+		switch {
+		case errors.Is(err, domain.ErrCorrupt):
+			sale.Balanced, sale.Problem = false, problemCorrupt
+		case err != nil:
 			return err
-		}
-		if !audit.Balanced() {
-			sale.Balanced, sale.problem = false, "the hot store's counters and records disagree"
+		case !audit.Balanced():
+			sale.Balanced, sale.Problem = false, problemRecords
 		}
 	}
 	if sale.Balanced {
 		return nil
 	}
-	e.log.Error("the stores disagree", "sale", sale.Sale.String(), "drift", sale.Drift, "problem", sale.problem,
+	e.log.Error("the stores disagree", "sale", sale.Sale.String(), "drift", sale.Drift, "problem", sale.Problem,
 		"total", sale.Level.Total, "available", sale.Level.Available, "held", sale.Level.Held,
 		"sold", sale.Level.Sold, "queued", sale.Level.Queued,
 		"pending", sale.Ledger.Pending, "paid", sale.Ledger.Paid)

@@ -16,14 +16,14 @@ import (
 // Correct and the gate carry the lock's fence. Live stock is never overwritten.
 func (e *Engine) repair(ctx context.Context, activity domain.Activity, report SaleReport) (repairs []Repair, err error) {
 	sale := report.Sale
-	if !report.Loaded || report.Level.Epoch != report.Ledger.Epoch {
-		loaded, err := e.reload(ctx, sale)
+	switch report.Problem {
+	case problemMissing, problemEpoch, problemCorrupt:
+		loaded, err := e.reload(ctx, sale, report.Problem == problemCorrupt)
 		if err == nil && loaded {
 			repairs = append(repairs, Repair{What: "loaded", Units: report.Ledger.Total})
 		}
 		return repairs, err
-	}
-	if report.Level.State != activity.State {
+	case problemGate:
 		if err := e.syncGate(ctx, sale); err != nil {
 			return nil, err
 		}
@@ -183,7 +183,8 @@ func (e *Engine) repairCounters(ctx context.Context, sale domain.SaleID, fence i
 		if err != nil {
 			return nil, err
 		}
-		units := abs(fixed.Level.Available-audit.Level.Available) + abs(fixed.Level.Held-audit.Level.Held) + abs(fixed.Level.Sold-audit.Level.Sold)
+		units := abs(fixed.Level.Available-audit.Level.Available) + abs(fixed.Level.Held-audit.Level.Held) + abs(fixed.Level.Sold-audit.Level.Sold) +
+			abs(fixed.Level.Queued-audit.Level.Queued)
 		for _, buyer := range audit.Buyers {
 			units += abs(buyer.Counted - buyer.Recorded)
 		}

@@ -14,6 +14,16 @@ const (
 	reportPause = 300 * time.Millisecond
 )
 
+// What can be wrong with a sale besides its figures. All but the gate, which a
+// command may be changing right now, are certain at the first look.
+const (
+	problemMissing = "the hot store does not hold the sale"
+	problemCorrupt = "the hot store's account of the sale cannot be read"
+	problemEpoch   = "the hot store is on another epoch than the ledger"
+	problemGate    = "the hot store's gate differs from the ledger's"
+	problemRecords = "the hot store's counters and records disagree"
+)
+
 // Report says for each sale of an activity what the hot store, the queue and
 // the ledger hold, and whether they agree.
 type Report struct {
@@ -38,13 +48,14 @@ type SaleReport struct {
 	Level  domain.Level // of the hot store and its queue; only Total is set unless Loaded
 	Ledger domain.Tally
 	// Drift is how many units the stores disagree by, after what is in flight
-	// (queued, or decided and not applied yet) is accounted for.
+	// (queued, or decided and not applied yet) is accounted for, and how many
+	// the hot store's own account is off by.
 	Drift int64
 	// Balanced: total = available + held + sold, nothing negative, the stock
 	// row adds up, and there is no drift.
 	Balanced bool
 	Repairs  []Repair // what a reconcile with repair changed
-	problem  string   // what disagrees besides the figures; "" when nothing does
+	Problem  string   // what disagrees besides the figures; "" when nothing does
 }
 
 // Repair is one thing that reconcile put right.
@@ -79,7 +90,8 @@ func (e *Engine) account(ctx context.Context, activity domain.Activity, sku doma
 	var before *domain.Tally
 	for try := 1; ; try++ {
 		report, err := e.sample(ctx, activity, sku, before)
-		if err != nil || report.Balanced || try == reportTries {
+		certain := report.Problem != "" && report.Problem != problemGate
+		if err != nil || report.Balanced || certain || try == reportTries {
 			return report, err
 		}
 		before = &report.Ledger
@@ -94,11 +106,21 @@ func (e *Engine) account(ctx context.Context, activity domain.Activity, sku doma
 func (e *Engine) sample(ctx context.Context, activity domain.Activity, sku domain.SKU, before *domain.Tally) (SaleReport, error) {
 	report := SaleReport{Sale: activity.Sale(sku.ID), Loaded: true}
 	var err error
+	var gate domain.Gate
 	report.Level, err = e.Stock.Level(ctx, report.Sale)
-	if errors.Is(err, domain.ErrNotReady) {
+	if err == nil {
+		gate, err = e.Stock.Gate(ctx, report.Sale)
+	}
+	switch {
+	case errors.Is(err, domain.ErrNotReady):
 		report.Loaded = false
 		report.Level = domain.Level{Total: sku.Total}
-	} else if err != nil {
+		if preheated(activity.State) {
+			report.Problem = problemMissing
+		}
+	case errors.Is(err, domain.ErrCorrupt):
+		report.Problem = problemCorrupt
+	case err != nil:
 		return SaleReport{}, err
 	}
 	report.Ledger, err = e.Orders.Tally(ctx, report.Sale)
@@ -109,10 +131,10 @@ func (e *Engine) sample(ctx context.Context, activity domain.Activity, sku domai
 		// A draft or archived sale lives in the ledger alone; its account is the row's.
 		report.Level.Held, report.Level.Sold = report.Ledger.Reserved, report.Ledger.Sold
 		report.Level.Available = report.Ledger.Total - report.Ledger.Reserved - report.Ledger.Sold
-		report.Balanced = report.Ledger.Balanced() && !preheated(activity.State)
-		if preheated(activity.State) {
-			report.problem = "the hot store does not hold the sale: preheat it"
-		}
+		report.Balanced = report.Ledger.Balanced() && report.Problem == ""
+		return report, nil
+	}
+	if report.Problem != "" {
 		return report, nil
 	}
 	if before == nil {
@@ -121,11 +143,11 @@ func (e *Engine) sample(ctx context.Context, activity domain.Activity, sku domai
 	report.Drift = drift(report.Level, *before, report.Ledger)
 	switch {
 	case report.Level.Epoch != report.Ledger.Epoch:
-		report.problem = "the hot store is on another epoch than the ledger"
-	case report.Level.State != activity.State:
-		report.problem = "the hot store's gate is in another state than the ledger's"
+		report.Problem = problemEpoch
+	case !gate.Same(activity.Gate(sku)):
+		report.Problem = problemGate
 	}
-	report.Balanced = report.Drift == 0 && report.problem == "" && report.Level.Balanced() && report.Ledger.Balanced()
+	report.Balanced = report.Drift == 0 && report.Problem == "" && report.Level.Balanced() && report.Ledger.Balanced()
 	return report, nil
 }
 
@@ -140,7 +162,8 @@ func drift(level domain.Level, before, after domain.Tally) int64 {
 	held := outside(level.Held, min(before.Pending, after.Pending), max(before.Pending, after.Pending)+inFlight)
 	sold := outside(level.Sold, min(before.Paid, after.Paid)-settling, max(before.Paid, after.Paid))
 	total := abs(level.Total - after.Total)
-	return held + sold + total
+	account := abs(level.Total - level.Available - level.Held - level.Sold)
+	return held + sold + total + account
 }
 
 // outside is how far n lies from the range low … high.

@@ -148,6 +148,22 @@ func read(path string, lookupEnv func(string) (string, bool), flags *pflag.FlagS
 	return decode(k)
 }
 
+// UnknownEnv lists the variables that look like settings and are none.
+func UnknownEnv(environ []string) []string {
+	known := map[string]bool{}
+	for _, s := range settings {
+		known[s.env()] = true
+	}
+	var unknown []string
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, "SECKILL_") && !strings.HasPrefix(name, "SECKILL_TEST_") && !known[name] {
+			unknown = append(unknown, name)
+		}
+	}
+	return unknown
+}
+
 // loadFile refuses keys that no setting has: a typing error must not become a default.
 func loadFile(k *koanf.Koanf, path string) error {
 	own := koanf.New(".")

@@ -84,7 +84,7 @@ func openStore(lc fx.Lifecycle, config Config, log *slog.Logger) (ledger, error)
 }
 
 func noDatabase(err error) error {
-	return fmt.Errorf("database: %w: start it or set database (SECKILL_DATABASE)", err)
+	return fmt.Errorf("database: %w: start it, create the database and its user, or set another one (SECKILL_DATABASE)", err)
 }
 
 func (c Config) store() sqlstore.Config {
@@ -131,7 +131,8 @@ func openRedis(lc fx.Lifecycle, config Config, fences domain.Fences, metrics *te
 		Addrs: config.Redis.Addrs, Cluster: config.Redis.Cluster, Master: config.Redis.Master,
 		Username: config.Redis.Username, Password: config.Redis.Password, DB: config.Redis.DB,
 		PoolSize: config.Redis.Pool, PoolTimeout: config.Redis.PoolWait,
-		DialTimeout: config.Redis.Timeout, ReadTimeout: config.Redis.Timeout, WriteTimeout: config.Redis.Timeout,
+		BlockingPool: config.Redis.Partitions + 1, // each partition has one reader
+		DialTimeout:  config.Redis.Timeout, ReadTimeout: config.Redis.Timeout, WriteTimeout: config.Redis.Timeout,
 	})
 	if err != nil {
 		return hot{}, fmt.Errorf("redis: %w", err)
@@ -185,22 +186,28 @@ func newEngine(config Config, ports enginePorts, metrics *telemetry.Metrics, log
 	})
 }
 
-// agree refuses a node whose keys or locks would not be the other nodes'.
+// agree refuses a node that would keep its stock elsewhere than the nodes that
+// use the same ledger, or whose keys or locks would not be theirs.
 func agree(lc fx.Lifecycle, config Config, deployment domain.Deployment) {
-	if config.Stock == "memory" {
-		return
+	settings := [][2]string{{"stock", "memory"}}
+	if config.Stock != "memory" {
+		settings = [][2]string{
+			{"stock", "redis"},
+			{"redis.prefix", config.Redis.Prefix},
+			{"redis.partitions", strconv.Itoa(config.Redis.Partitions)},
+			{"lock.scope", config.Lock.Scope},
+		}
 	}
 	lc.Append(fx.StartHook(func(ctx context.Context) error {
-		for key, mine := range map[string]string{
-			"redis.partitions": strconv.Itoa(config.Redis.Partitions),
-			"lock.scope":       config.Lock.Scope,
-		} {
-			theirs, err := deployment.Agree(ctx, key+" of "+config.Redis.Prefix, mine)
+		for _, s := range settings {
+			key, mine := s[0], s[1]
+			theirs, err := deployment.Agree(ctx, key, mine)
 			if err != nil {
 				return fmt.Errorf("database: %w", err)
 			}
 			if theirs != mine {
-				return domain.Invalid(key, "is %s here and %s on the deployment's other nodes: set it to %s", mine, theirs, theirs)
+				return domain.Invalid(key, "is %s here and %s on the nodes that have used this database: set it alike, "+
+					"or stop all of them and delete its row from the table deployments", mine, theirs)
 			}
 		}
 		return nil

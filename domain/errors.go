@@ -28,6 +28,9 @@ var (
 	// ErrUnavailable says that a store did not answer or refused to work. The
 	// outcome of a write that failed so is unknown; every write may be repeated.
 	ErrUnavailable = errors.New("store is unavailable")
+	// ErrCorrupt says that the hot store holds a figure of the sale that is
+	// none. Nothing was changed. It comes with ErrUnavailable.
+	ErrCorrupt = errors.New("hot store's record is corrupt")
 	// ErrConflict says that a compare-and-apply found other values than expected.
 	ErrConflict = errors.New("changed in the meantime")
 

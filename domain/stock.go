@@ -57,6 +57,12 @@ type Gate struct {
 	PerUserLimit int64
 }
 
+// Same says whether two gates judge alike, to the millisecond.
+func (g Gate) Same(other Gate) bool {
+	return g.State == other.State && g.PerUserLimit == other.PerUserLimit &&
+		g.StartsAt.UnixMilli() == other.StartsAt.UnixMilli() && g.EndsAt.UnixMilli() == other.EndsAt.UnixMilli()
+}
+
 // Judge is the rule of the gate at a moment of the hot store's clock: Accepted,
 // NotStarted, SalePaused or SaleEnded. Every adapter decides as Judge does.
 func (g Gate) Judge(now time.Time) Verdict {
@@ -212,7 +218,7 @@ type Admission interface {
 	// It returns how many units were settled. Errors: ErrNotReady.
 	Settle(ctx context.Context, sale SaleID, holds ...OrderID) (int64, error)
 
-	// Level reads the account of a sale. Errors: ErrNotReady.
+	// Level reads the account of a sale. Errors: ErrNotReady, ErrCorrupt.
 	Level(ctx context.Context, sale SaleID) (Level, error)
 
 	// Hold reads one hold. Errors: ErrNotFound, also when the sale is not there.
@@ -234,6 +240,9 @@ type StockSetup interface {
 	// Errors: ErrState when the sale is not sealed, ErrFenced, ErrUnbalanced
 	// when the load has more units than its total.
 	Preheat(ctx context.Context, load Load) error
+
+	// Gate reads the gate. Errors: ErrNotReady, ErrCorrupt.
+	Gate(ctx context.Context, sale SaleID) (Gate, error)
 
 	// SetGate changes the gate, for the very next grab.
 	// Errors: ErrNotReady, ErrFenced.

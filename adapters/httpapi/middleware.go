@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"runtime/debug"
+	"time"
 
 	"github.com/gin-gonic/gin"
 )
@@ -36,4 +38,19 @@ func (a *API) recovered(c *gin.Context) {
 		c.Abort()
 	}()
 	c.Next()
+}
+
+// limitTime ends a request's context after so long, and after a long poll's own
+// wait on top.
+func limitTime(most time.Duration) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		wait, err := waitOf(c)
+		if err != nil {
+			wait = 0 // the handler refuses it
+		}
+		ctx, cancel := context.WithTimeout(c.Request.Context(), most+wait)
+		defer cancel()
+		c.Request = c.Request.WithContext(ctx)
+		c.Next()
+	}
 }

@@ -69,6 +69,7 @@ var errorAnswers = []struct {
 	{domain.ErrLeaseLost, unavailable},
 	{domain.ErrLockNotHeld, unavailable},
 	{domain.ErrFenced, unavailable},
+	{domain.ErrCorrupt, unavailable},
 	{domain.ErrUnavailable, unavailable},
 
 	{errUnauthenticated, answer{status: 401, reason: "unauthenticated", title: "Unauthenticated", detail: "Name the buyer in the header X-User-Id."}},
@@ -88,7 +89,7 @@ var unavailable = answer{status: 503, reason: "unavailable", title: "Temporarily
 // verdictAnswers tells the refusals of a grab. Accepted is not one.
 var verdictAnswers = map[domain.Verdict]answer{
 	domain.SoldOut:       {status: 409, reason: "sold_out", code: code(0), title: "Sold out", detail: "There are fewer units left than you asked for."},
-	domain.NotReady:      {status: 503, reason: "not_ready", code: code(-1), title: "Sale is not ready", detail: "The sale is being loaded. Try again in a moment.", retry: true},
+	domain.NotReady:      {status: 503, reason: "not_ready", code: code(-1), title: "Sale is not ready", detail: "The sale is not loaded yet. Try again in a moment.", retry: true},
 	domain.UnknownSale:   {status: 404, reason: "unknown_sale", code: code(-1), title: "Unknown sale", detail: "There is no such activity or SKU."},
 	domain.LimitReached:  {status: 409, reason: "limit_reached", code: code(-2), title: "Limit reached", detail: "You already hold or bought as many as one buyer may."},
 	domain.NotStarted:    {status: 409, reason: "not_started", code: code(-3), title: "Not started", detail: "The sale has not started yet."},

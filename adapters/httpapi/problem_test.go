@@ -27,6 +27,7 @@ var sentinels = map[string]struct {
 	"ErrOrderClosed": {domain.ErrOrderClosed, 409, "order_closed"},
 	"ErrOrderQueued": {domain.ErrOrderQueued, 409, "order_queued"},
 	"ErrUnavailable": {domain.ErrUnavailable, 503, "unavailable"},
+	"ErrCorrupt":     {domain.ErrCorrupt, 503, "unavailable"},
 	"ErrConflict":    {domain.ErrConflict, 409, "conflict"},
 	"ErrBusy":        {domain.ErrBusy, 503, "busy"},
 	"ErrLeaseLost":   {domain.ErrLeaseLost, 503, "unavailable"},

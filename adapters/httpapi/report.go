@@ -28,6 +28,7 @@ type saleView struct {
 	Ledger    ledgerView   `json:"ledger"`
 	Drift     int64        `json:"drift"`
 	Balanced  bool         `json:"balanced"`
+	Problem   string       `json:"problem,omitempty"` // why it is not balanced, where the figures do not say
 	Repairs   []repairView `json:"repairs,omitempty"`
 }
 
@@ -42,7 +43,7 @@ type ledgerView struct {
 
 type repairView struct {
 	What    string         `json:"what"`
-	OrderID domain.OrderID `json:"orderId"`
+	OrderID domain.OrderID `json:"orderId,omitempty"`
 	Units   int64          `json:"units"`
 }
 
@@ -53,7 +54,7 @@ func viewReport(r application.Report) reportView {
 	}
 	for _, s := range r.Sales {
 		sale := saleView{
-			SKUID: s.Sale.SKU, Loaded: s.Loaded, Total: s.Level.Total, Available: s.Level.Available,
+			SKUID: s.Sale.SKU, Problem: s.Problem, Loaded: s.Loaded, Total: s.Level.Total, Available: s.Level.Available,
 			Held: s.Level.Held, Sold: s.Level.Sold, Queued: s.Level.Queued,
 			Ledger: ledgerView{
 				Pending: s.Ledger.Pending, Paid: s.Ledger.Paid, Cancelled: s.Ledger.Cancelled,

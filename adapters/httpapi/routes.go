@@ -22,6 +22,14 @@ const (
 	operatorMaxBody = 1 << 20  // the largest activity (100 SKUs) stays far below
 )
 
+// Bounds of a request's work, so that a store that hangs makes a 503 and not a
+// client that waits. A long poll has its own wait on top. Both are below the
+// server's write time-out.
+const (
+	buyerTime    = 10 * time.Second
+	operatorTime = 40 * time.Second
+)
+
 // Config is what can be set about the HTTP adapter. The zero value of a field
 // means its default.
 type Config struct {
@@ -111,7 +119,7 @@ func (a *API) do(handle func(*gin.Context) error) gin.HandlerFunc {
 }
 
 func (a *API) buyerRoutes(r *gin.Engine) {
-	r.Use(a.recovered, limitBody(a.cfg.MaxBody))
+	r.Use(a.recovered, limitBody(a.cfg.MaxBody), limitTime(buyerTime))
 	api := r.Group("/api/seckill")
 	api.POST("/order", a.do(a.grab))
 	api.GET("/order/:orderId", a.do(a.order))
@@ -123,7 +131,7 @@ func (a *API) buyerRoutes(r *gin.Engine) {
 
 func (a *API) operatorRoutes(r *gin.Engine) {
 	// The audit is outside the recovery, so that it sees a panic's 500.
-	r.Use(a.token, a.audited, a.recovered, limitBody(operatorMaxBody))
+	r.Use(a.token, a.audited, a.recovered, limitBody(operatorMaxBody), limitTime(operatorTime))
 	admin := r.Group("/api/admin")
 	admin.GET("/activities", a.do(a.listActivities))
 	admin.GET("/activities/:id", a.do(a.findActivity))

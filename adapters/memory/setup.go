@@ -71,6 +71,16 @@ func (s *Stock) SetGate(_ context.Context, id domain.SaleID, gate domain.Gate, f
 	return nil
 }
 
+// Gate implements domain.StockSetup.
+func (s *Stock) Gate(_ context.Context, id domain.SaleID) (domain.Gate, error) {
+	sale, err := s.find(id)
+	if err != nil {
+		return domain.Gate{}, err
+	}
+	defer sale.mu.Unlock()
+	return sale.gate, nil
+}
+
 // Archive implements domain.StockSetup. The sale's fence is forgotten with it.
 func (s *Stock) Archive(_ context.Context, id domain.SaleID, fence int64) error {
 	s.mu.Lock()

@@ -44,6 +44,7 @@ type ConnectConfig struct {
 	TLS *tls.Config // nil: no TLS
 
 	PoolSize     int           // connections per server; default DefaultPoolSize
+	BlockingPool int           // the same of the client for blocking reads; default PoolSize
 	PoolTimeout  time.Duration // longest wait for a free connection; default DefaultPoolTimeout
 	DialTimeout  time.Duration // default DefaultDialTimeout
 	ReadTimeout  time.Duration // default DefaultReadTimeout
@@ -68,7 +69,8 @@ func Connect(config ConnectConfig) (client, blocking redis.UniversalClient, err 
 	case config.DB < 0:
 		return nil, nil, domain.Invalid("db", "must not be negative")
 	}
-	options := func() *redis.UniversalOptions {
+	pool := orDefault(config.PoolSize, DefaultPoolSize)
+	options := func(pool int) *redis.UniversalOptions {
 		return &redis.UniversalOptions{
 			Addrs:            config.Addrs,
 			IsClusterMode:    config.Cluster,
@@ -80,7 +82,7 @@ func Connect(config ConnectConfig) (client, blocking redis.UniversalClient, err 
 			DB:               config.DB,
 			TLSConfig:        config.TLS,
 
-			PoolSize:              orDefault(config.PoolSize, DefaultPoolSize),
+			PoolSize:              pool,
 			PoolTimeout:           orDefault(config.PoolTimeout, DefaultPoolTimeout),
 			DialTimeout:           orDefault(config.DialTimeout, DefaultDialTimeout),
 			ReadTimeout:           orDefault(config.ReadTimeout, DefaultReadTimeout),
@@ -93,7 +95,7 @@ func Connect(config ConnectConfig) (client, blocking redis.UniversalClient, err 
 			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 		}
 	}
-	return redis.NewUniversalClient(options()), redis.NewUniversalClient(options()), nil
+	return redis.NewUniversalClient(options(pool)), redis.NewUniversalClient(options(orDefault(config.BlockingPool, pool))), nil
 }
 
 // LogTo has the Redis client's own messages go to a structured log, as warnings.

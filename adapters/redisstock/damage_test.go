@@ -194,58 +194,88 @@ func TestAuditNamesDamageAndCorrectRepairsIt(t *testing.T) {
 	}
 }
 
-// A queue entry that says nothing readable of its units, or is gone, must not
-// keep its sale from being sealed and archived for ever.
-// covers N2, N3, S2
-func TestCorrectForgetsWhatAnUnreadableEntryWouldHaveTakenOff(t *testing.T) {
-	with := func(name string, value any) func(map[string]any) {
-		return func(values map[string]any) { values[name] = value }
+// unreadable are entries that say nothing readable of their units; nil is one
+// that was removed by hand.
+var unreadable = map[string]func(values map[string]any){
+	"odd units":       func(values map[string]any) { values["units"] = "0x6" },
+	"no units":        func(values map[string]any) { delete(values, "units") },
+	"huge units":      func(values map[string]any) { values["units"] = "9007199254740991" },
+	"too many units":  func(values map[string]any) { values["units"] = "1000001" },
+	"another's sale":  func(values map[string]any) { values["sale"] = "7:7" },
+	"no sale":         func(values map[string]any) { delete(values, "sale") },
+	"nothing of ours": func(values map[string]any) { clear(values); values["hello"] = "world" },
+	"gone":            nil,
+}
+
+// damageEntry furnishes a sale, and makes the entry with its 6 units unreadable
+// while another one has 4. It returns how many entries are left.
+func (w *world) damageEntry(t *testing.T, damage func(map[string]any)) (entries int) {
+	t.Helper()
+	w.furnish(t)
+	w.reserve(t, claim("sound", "dave", 4))
+	entry := w.client.XRange(t.Context(), w.key("queue"), "-", "+").Val()[0]
+	must(t, w.client.XDel(t.Context(), w.key("queue"), entry.ID).Err())
+	if damage != nil {
+		damage(entry.Values)
+		must(t, w.client.XAdd(t.Context(), &redis.XAddArgs{Stream: w.key("queue"), Values: entry.Values}).Err())
+		entries++
 	}
-	for name, damage := range map[string]func(map[string]any){
-		"odd units":       with("units", "0x6"),
-		"no units":        func(values map[string]any) { delete(values, "units") },
-		"huge units":      with("units", "9007199254740991"),
-		"impossible":      with("units", "1000001"),
-		"another's sale":  with("sale", "7:7"),
-		"no sale":         func(values map[string]any) { delete(values, "sale") },
-		"nothing of ours": func(values map[string]any) { clear(values); values["hello"] = "world" },
-		"gone":            nil,
-	} {
+	if audit := w.audit(t); audit.Balanced() || audit.Level.Queued != 10 || audit.QueuedUnits != 4 {
+		t.Fatalf("audit is %+v, want 10 units on the counter and 4 in the queue", audit)
+	}
+	return entries + 1
+}
+
+// correct repairs the sale and checks what is queued then.
+func (w *world) correct(t *testing.T, queued int64) {
+	t.Helper()
+	fixed, err := w.Correct(t.Context(), sale, w.level(t), 2)
+	must(t, err)
+	again := w.audit(t)
+	if !fixed.Balanced() || fixed.Level.Queued != queued || !again.Balanced() || again.Level != fixed.Level {
+		t.Fatalf("after the repair: %+v, then %+v; want %d units queued", fixed, again, queued)
+	}
+}
+
+// What an unreadable entry would have taken off must not keep its sale from
+// being sealed and archived for ever.
+// covers N2, N3, S2
+func TestUnreadableEntriesDoNotKeepASaleForEver(t *testing.T) {
+	for name, damage := range unreadable {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
-			w.furnish(t)
-			w.reserve(t, claim("sound", "dave", 4))
-			entry := w.client.XRange(t.Context(), w.key("queue"), "-", "+").Val()[0]
-			must(t, w.client.XDel(t.Context(), w.key("queue"), entry.ID).Err())
-			entries := 1
-			if damage != nil {
-				damage(entry.Values)
-				must(t, w.client.XAdd(t.Context(), &redis.XAddArgs{Stream: w.key("queue"), Values: entry.Values}).Err())
-				entries++
-			}
-			if audit := w.audit(t); audit.Balanced() || audit.Level.Queued != 10 || audit.QueuedUnits != 4 {
-				t.Fatalf("audit is %+v, want 10 units on the counter and 4 in the queue", audit)
-			}
-
+			entries := w.damageEntry(t, damage)
 			must(t, w.Queue().Ack(t.Context(), receive(t, w.Queue(), entries)...))
 			_, err := w.Settle(t.Context(), sale, order("held"), order("sound"))
 			must(t, err)
-			audit := w.audit(t)
-			// A figure too large has taken all of it off; else what is left stays.
-			if name != "huge units" && name != "impossible" {
+			// A figure that is too large has taken the other entries' units off too.
+			if audit := w.audit(t); audit.Level.Queued != 0 {
 				if audit.Balanced() || audit.Level.Queued != 6 || audit.QueuedUnits != 0 {
 					t.Fatalf("audit is %+v, want 6 units on the counter and none in the queue", audit)
 				}
 				wantErr(t, w.Seal(t.Context(), sale, 2, false), domain.ErrHasHolds)
 				wantErr(t, w.Archive(t.Context(), sale, 2), domain.ErrHasHolds)
-			}
-			fixed, err := w.Correct(t.Context(), sale, audit.Level, 2)
-			must(t, err)
-			if again := w.audit(t); !fixed.Balanced() || fixed.Level.Queued != 0 || !again.Balanced() || again.Level != fixed.Level {
-				t.Fatalf("after the repair: %+v, then %+v", fixed, again)
+				w.correct(t, 0)
 			}
 			must(t, w.Seal(t.Context(), sale, 2, false))
 			must(t, w.Archive(t.Context(), sale, 2))
+		})
+	}
+}
+
+// covers N3
+func TestCorrectCountsEntriesThatCanBeRead(t *testing.T) {
+	for name, damage := range unreadable {
+		t.Run(name, func(t *testing.T) {
+			w := open(t)
+			entries := w.damageEntry(t, damage)
+			w.correct(t, 4)
+			w.reserve(t, claim("more", "erin", 1))
+			w.correct(t, 5)
+			must(t, w.Queue().Ack(t.Context(), receive(t, w.Queue(), entries+1)...))
+			if audit := w.audit(t); !audit.Balanced() || audit.Level.Queued != 0 {
+				t.Fatalf("audit is %+v, want nothing queued", audit)
+			}
 		})
 	}
 }
@@ -256,6 +286,8 @@ func TestPreheatCountsTheQueueAnew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
 			w.furnish(t)
+			other := map[string]any{"sale": "1:1", "units": "5"}
+			must(t, w.client.XAdd(t.Context(), &redis.XAddArgs{Stream: w.key("queue"), Values: other}).Err())
 			must(t, w.client.HSet(t.Context(), w.key("sale"), "queued", figure).Err())
 			w.preheat(t)
 			if audit := w.audit(t); !audit.Balanced() || audit.Level.Queued != 6 {
@@ -347,5 +379,29 @@ func TestAuditNamesAtMostAHundredBuyers(t *testing.T) {
 	}
 	if got := len(w.audit(t).Buyers); got != 100 {
 		t.Fatalf("%d buyers are named", got)
+	}
+}
+
+// A record that cannot be read is told as such, so that reconcile can tell it
+// from a server that does not answer. covers S7, N4
+func TestACorruptRecordIsNamed(t *testing.T) {
+	for field, ask := range map[string]func(ctx context.Context, w *world) error{
+		"available": func(ctx context.Context, w *world) error { _, err := w.Level(ctx, sale); return err },
+		"limit":     func(ctx context.Context, w *world) error { _, err := w.Gate(ctx, sale); return err },
+		"held":      func(ctx context.Context, w *world) error { _, err := w.Audit(ctx, sale); return err },
+		"queued": func(ctx context.Context, w *world) error {
+			_, err := w.Reserve(ctx, sale, []domain.Claim{claim("new", "dave", 1)})
+			return err
+		},
+	} {
+		t.Run(field, func(t *testing.T) {
+			w := open(t)
+			w.furnish(t)
+			must(t, ask(t.Context(), w))
+			must(t, w.client.HSet(t.Context(), w.key("sale"), field, "-5").Err())
+			err := ask(t.Context(), w)
+			wantErr(t, err, domain.ErrCorrupt)
+			wantErr(t, err, domain.ErrUnavailable)
+		})
 	}
 }

@@ -2,6 +2,7 @@ package redisstock
 
 import (
 	"fmt"
+	"strings"
 
 	"seckill/domain"
 )
@@ -51,7 +52,11 @@ func (r reply) refusal() error {
 }
 
 // unavailable marks what the client or the server said as an ErrUnavailable:
-// the outcome is unknown, and the call may be repeated.
+// the outcome is unknown, and the call may be repeated. What a script says of a
+// record that it cannot read is an ErrCorrupt as well.
 func unavailable(err error) error {
+	if strings.HasPrefix(err.Error(), "SECKILL corrupt") {
+		return fmt.Errorf("redis: %w: %w: %w", domain.ErrUnavailable, domain.ErrCorrupt, err)
+	}
 	return fmt.Errorf("redis: %w: %w", domain.ErrUnavailable, err)
 }

@@ -52,6 +52,29 @@ func (s *Stock) Preheat(ctx context.Context, load domain.Load) error {
 	return nil
 }
 
+// Gate implements domain.StockSetup.
+func (s *Stock) Gate(ctx context.Context, sale domain.SaleID) (domain.Gate, error) {
+	names := []string{"limit", "starts", "ends"}
+	values, err := s.config.Client.HMGet(ctx, s.keys(sale).sale, append(names, "state")...).Result()
+	if err != nil {
+		return domain.Gate{}, unavailable(err)
+	}
+	state, _ := values[len(names)].(string)
+	if state == "" || state == sealedState {
+		return domain.Gate{}, domain.ErrNotReady
+	}
+	var starts, ends int64
+	gate := domain.Gate{State: domain.State(state)}
+	for i, field := range []*int64{&gate.PerUserLimit, &starts, &ends} {
+		text, _ := values[i].(string)
+		if *field, err = parseFigure(text); err != nil {
+			return domain.Gate{}, unavailable(fmt.Errorf("SECKILL corrupt %s", names[i]))
+		}
+	}
+	gate.StartsAt, gate.EndsAt = moment(starts), moment(ends)
+	return gate, nil
+}
+
 // SetGate implements domain.StockSetup.
 func (s *Stock) SetGate(ctx context.Context, sale domain.SaleID, gate domain.Gate, fence int64) error {
 	if err := checkGate(gate); err != nil {

@@ -98,38 +98,43 @@ func buried(ctx context.Context, client *ent.Client, o domain.Order) (domain.Ord
 	return rejectedBy(toLetter(row)), true, nil
 }
 
-// anyBuried says whether one of the orders is buried.
-func (s *Store) anyBuried(ctx context.Context, tx *ent.Tx, orders []domain.Order) (bool, error) {
-	ids := firstHolds(orders)
-	if len(ids) == 0 {
+// anyBuried says whether one of the orders is buried, or may be, see lettersOf.
+func anyBuried(ctx context.Context, tx *ent.Tx, orders []domain.Order) (bool, error) {
+	first, last, some := lettersOf(orders)
+	if !some {
 		return false, nil
 	}
-	return tx.DeadLetter.Query().Where(func(q *sql.Selector) {
-		q.Where(s.among(q.C(deadletter.FieldSubject), ids))
-	}).Exist(ctx)
+	return tx.DeadLetter.Query().Where(deadletter.SubjectGTE(first), deadletter.SubjectLTE(last)).Exist(ctx)
 }
 
 // noneBuried is anyBuried's opposite, as a condition of another statement.
 func (s *Store) noneBuried(orders []domain.Order) func(*sql.Selector) {
 	return func(q *sql.Selector) {
-		if ids := firstHolds(orders); len(ids) > 0 {
-			b := sql.Dialect(s.dialect)
-			letters := b.Table(deadletter.Table)
-			q.Where(sql.NotExists(b.Select(letters.C(deadletter.FieldID)).From(letters).
-				Where(s.among(letters.C(deadletter.FieldSubject), ids))))
+		first, last, some := lettersOf(orders)
+		if !some {
+			return
 		}
+		b := sql.Dialect(s.dialect)
+		letters := b.Table(deadletter.Table)
+		subject := letters.C(deadletter.FieldSubject)
+		q.Where(sql.NotExists(b.Select(letters.C(deadletter.FieldID)).From(letters).
+			Where(sql.And(sql.GTE(subject, first), sql.LTE(subject, last)))))
 	}
 }
 
-// firstHolds are the ids of the orders that are under their first hold.
-func firstHolds(orders []domain.Order) []string {
-	var ids []string
+// lettersOf is the range of the ids of the orders that are under their first
+// hold: much cheaper to look up than a list of them. It is exact for one order,
+// and Place halves a batch that has a letter in its range down to one if need be.
+func lettersOf(orders []domain.Order) (first, last string, some bool) {
 	for _, o := range orders {
-		if o.Hold == o.ID {
-			ids = append(ids, string(o.ID))
+		if id := string(o.ID); o.Hold == o.ID {
+			if !some {
+				first, last, some = id, id, true
+			}
+			first, last = min(first, id), max(last, id)
 		}
 	}
-	return ids
+	return first, last, some
 }
 
 // Letters implements domain.DeadLetters.

@@ -48,15 +48,24 @@ func (s *Store) Find(ctx context.Context, ids ...domain.OrderID) ([]domain.Order
 // Holds implements domain.Orders. The orders of a sale are one range of an
 // index, sorted by id, so all pages together read each of them once.
 func (s *Store) Holds(ctx context.Context, sale domain.SaleID, after domain.OrderID, max int) ([]domain.Order, error) {
-	rows, err := s.read.Order.Query().
-		Where(order.ActivityID(int64(sale.Activity)), order.SkuID(int64(sale.SKU)), order.IDGT(string(after)),
-			order.Or(order.StatusIn(string(domain.Pending), string(domain.Paid)), order.RequestNotNil())).
-		Order(ent.Asc(order.FieldID)).Limit(max).All(ctx)
+	b := sql.Dialect(s.dialect)
+	query, args := b.Select(orderColumns...).From(b.Table(bySaleSQL[s.dialect]).Unquote()).
+		Where(sql.And(
+			ofSale(sale),
+			sql.GT(order.FieldID, string(after)),
+			sql.Or(sql.In(order.FieldStatus, string(domain.Pending), string(domain.Paid)), sql.NotNull(order.FieldRequest)),
+		)).OrderBy(order.FieldID).Limit(max).Query()
+	rows, err := s.read.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fault(err)
 	}
-	holds := make([]domain.Order, len(rows))
-	for i, row := range rows {
+	defer rows.Close()
+	var found []*ent.Order
+	if err := sql.ScanSlice(rows, &found); err != nil {
+		return nil, fault(err)
+	}
+	holds := make([]domain.Order, len(found))
+	for i, row := range found {
 		holds[i] = toOrder(row)
 	}
 	return holds, nil

@@ -218,7 +218,7 @@ func (s *Store) placeIn(ctx context.Context, tx *ent.Tx, orders []domain.Order) 
 	if err := s.takeStock(ctx, tx, pending, sales); err != nil {
 		return nil, err
 	}
-	is, err := s.anyBuried(ctx, tx, rejected)
+	is, err := anyBuried(ctx, tx, rejected)
 	if err != nil {
 		return nil, err
 	}

@@ -9,17 +9,23 @@ import (
 )
 
 // every runs work again and again, with a pause in between, until ctx ends.
-// After an error the pause doubles, up to maxPause.
+// After an error the pause doubles, up to maxPause. One failure may be a store
+// that was slow for a moment; the third in a row is an operator's matter.
 func every(ctx context.Context, log *slog.Logger, what string, pause time.Duration, work func(context.Context) error) {
 	const maxPause = 30 * time.Second
-	wait := pause
+	wait, failures := pause, 0
 	for sleep(ctx, wait) {
 		if err := work(ctx); err != nil && ctx.Err() == nil {
+			failures++
+			level := slog.LevelWarn
+			if failures >= 3 {
+				level = slog.LevelError
+			}
 			wait = min(2*wait, max(maxPause, pause))
-			log.Error(what+" failed", "error", err, "retry_in", wait.String())
+			log.Log(ctx, level, what+" failed", "error", err, "retry_in", wait.String())
 			continue
 		}
-		wait = pause
+		wait, failures = pause, 0
 	}
 }
 

@@ -53,17 +53,26 @@ says. Settings that have no flag here come from the environment as in "serve".`,
 			if err != nil {
 				return err
 			}
-			sale, err := demoSale(config, stock, limit)
-			if err != nil {
-				return err
+			if stock < 1 || stock > domain.MaxInteger {
+				return domain.Invalid("--stock", "must be an integer from 1 to %d", int64(domain.MaxInteger))
 			}
+			if limit < 1 || limit > domain.MaxInteger {
+				return domain.Invalid("--limit", "must be an integer from 1 to %d", int64(domain.MaxInteger))
+			}
+			sale := demoSale(config, stock, limit)
 			if err := bootstrap.Migrate(cmd.Context(), config, slog.New(slog.DiscardHandler)); err != nil {
 				return err
 			}
 			return run(cmd.Context(), config, bootstrap.NewLogger(config, os.Stderr),
 				onStart(func(ctx context.Context, engine *application.Engine) error { return openDemo(ctx, engine, sale) }),
 				bootstrap.HTTP,
-				onStart(func(context.Context, *application.Engine) error { return printHints(cmd.OutOrStdout(), config, sale) }))
+				onStart(func(ctx context.Context, engine *application.Engine) error {
+					there, err := engine.Activity(ctx, sale.ID) // of an earlier start, maybe
+					if err != nil {
+						return err
+					}
+					return printHints(cmd.OutOrStdout(), config, there.Activity)
+				}))
 		},
 	}
 	flags := cmd.Flags()
@@ -113,14 +122,13 @@ func demoConfig(cmd *cobra.Command, folder string) (bootstrap.Config, error) {
 	return config, nil
 }
 
-func demoSale(config bootstrap.Config, stock, limit int64) (domain.Activity, error) {
+func demoSale(config bootstrap.Config, stock, limit int64) domain.Activity {
 	now := time.Now()
-	activity := domain.Activity{
+	return domain.Activity{
 		ID: demoActivity, Name: "Demo", StartsAt: now.Add(-time.Minute), EndsAt: now.AddDate(1, 0, 0),
 		PaymentWindow: config.PaymentWindow,
 		SKUs:          []domain.SKU{{ID: demoSKU, Name: "Demo phone", Price: 9900, Total: stock, PerUserLimit: limit, Segments: 1}},
 	}
-	return activity, activity.Validate()
 }
 
 // openDemo makes the sale and opens it. What the data folder has already is left
@@ -144,7 +152,7 @@ func openDemo(ctx context.Context, engine *application.Engine, sale domain.Activ
 
 func printHints(out io.Writer, config bootstrap.Config, sale domain.Activity) error {
 	sku := sale.SKUs[0]
-	_, err := fmt.Fprintf(out, `A sale of %[1]d units is open: activity %[2]d, SKU %[3]d, %[4]d per buyer, %[5]s to pay.
+	_, err := fmt.Fprintf(out, `A sale of %[1]d units is %[9]s: activity %[2]d, SKU %[3]d, %[4]d per buyer, %[5]s to pay.
 
 Grab one:
   curl -i -X POST http://%[6]s/api/seckill/order -H 'Content-Type: application/json' -d '{"activityId":%[2]d,"skuId":%[3]d,"userId":7}'
@@ -158,6 +166,6 @@ The account of every unit:
 
 Operator token: %[8]s
 Ctrl-C ends it.
-`, sku.Total, sale.ID, sku.ID, sku.PerUserLimit, sale.PaymentWindow, config.Addr, config.Admin.Addr, config.Admin.Token)
+`, sku.Total, sale.ID, sku.ID, sku.PerUserLimit, sale.PaymentWindow, config.Addr, config.Admin.Addr, config.Admin.Token, sale.State)
 	return err
 }

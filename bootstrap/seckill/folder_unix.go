@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,7 +19,10 @@ func lockFolder(folder string) (unlock func(), err error) {
 	}
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = file.Close()
-		return nil, fmt.Errorf("data: another process uses %s: stop it or choose another folder (--data): %w", folder, err)
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = errors.New("another process uses it: stop that one or choose another folder")
+		}
+		return nil, fmt.Errorf("--data %s: %w", folder, err)
 	}
 	return func() { _ = file.Close() }, nil
 }

@@ -28,6 +28,6 @@ func migrateCommand() *cobra.Command {
 		},
 	}
 	configFlag(cmd, &file)
-	bootstrap.AddFlags(cmd.Flags())
+	bootstrap.AddFlags(cmd.Flags(), "database", "log.level", "log.format")
 	return cmd
 }

@@ -50,7 +50,8 @@ operator's route instead.`,
 	configFlag(cmd, &file)
 	cmd.Flags().Int64Var(&activity, "activity", 0, "the activity; 0: all that are preheated")
 	cmd.Flags().BoolVar(&repair, "repair", false, "put right what disagrees")
-	bootstrap.AddFlags(cmd.Flags())
+	bootstrap.AddFlags(cmd.Flags(), "stock", "database", "redis.addrs", "redis.cluster", "redis.master", "redis.username",
+		"redis.password", "redis.db", "redis.prefix", "redis.partitions", "redis.timeout", "lock.scope")
 	return cmd
 }
 
@@ -84,13 +85,13 @@ func reconcileReports(ctx context.Context, engine *application.Engine, id domain
 
 func printReports(out io.Writer, reports []application.Report) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "sale\ttotal\tavailable\theld\tsold\tqueued\tpending\tpaid\tdrift\tbalanced\trepairs\t")
+	fmt.Fprintln(table, "sale\ttotal\tavailable\theld\tsold\tqueued\tpending\tpaid\tdrift\tbalanced\trepairs\tproblem\t")
 	balanced := true
 	for _, report := range reports {
 		balanced = balanced && report.Balanced()
 		for _, s := range report.Sales {
-			fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%t\t%d\t\n", s.Sale, s.Level.Total, s.Level.Available,
-				s.Level.Held, s.Level.Sold, s.Level.Queued, s.Ledger.Pending, s.Ledger.Paid, s.Drift, s.Balanced, len(s.Repairs))
+			fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%t\t%d\t%s\t\n", s.Sale, s.Level.Total, s.Level.Available,
+				s.Level.Held, s.Level.Sold, s.Level.Queued, s.Ledger.Pending, s.Ledger.Paid, s.Drift, s.Balanced, len(s.Repairs), s.Problem)
 		}
 	}
 	if err := table.Flush(); err != nil {

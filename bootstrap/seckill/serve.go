@@ -31,6 +31,9 @@ SIGTERM drains and exits 0.`,
 				return err
 			}
 			log := bootstrap.NewLogger(config, os.Stderr)
+			for _, name := range bootstrap.UnknownEnv(os.Environ()) {
+				log.Warn("this environment variable is no setting", "name", name)
+			}
 			if config.Admin.Token == "" {
 				config.Admin.Token = rand.Text()
 				log.Warn("admin.token is not set: this one holds until the program ends", "token", config.Admin.Token)
@@ -71,7 +74,7 @@ func run(ctx context.Context, config bootstrap.Config, log *slog.Logger, more ..
 	case signal := <-app.Wait():
 		code = signal.ExitCode
 	}
-	log.Info("draining", "at_most", config.ShutdownTimeout)
+	log.Info("draining", "at_most", config.ShutdownTimeout.String())
 	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), config.ShutdownTimeout)
 	defer cancel()
 	if err := app.Stop(stopCtx); err != nil {

@@ -132,9 +132,9 @@ var (
 				Columns: []*schema.Column{OrdersColumns[7], OrdersColumns[12], OrdersColumns[1], OrdersColumns[2]},
 			},
 			{
-				Name:    "order_activity_id_sku_id_id",
+				Name:    "order_activity_id_sku_id_id_status_quantity",
 				Unique:  false,
-				Columns: []*schema.Column{OrdersColumns[1], OrdersColumns[2], OrdersColumns[0]},
+				Columns: []*schema.Column{OrdersColumns[1], OrdersColumns[2], OrdersColumns[0], OrdersColumns[7], OrdersColumns[5]},
 			},
 		},
 	}

@@ -15,7 +15,7 @@ type Activity struct{ ent.Schema }
 func (Activity) Fields() []ent.Field {
 	return []ent.Field{
 		field.Int64("id").Annotations(entsql.Annotation{Incremental: new(bool)}),
-		text("name", 200),
+		title("name", 200),
 		text("state", wordLen),
 		field.Int64("starts_at"),
 		field.Int64("ends_at"),
@@ -35,7 +35,7 @@ func (Stock) Fields() []ent.Field {
 		field.String("id").MaxLen(saleLen).SchemaType(varchar(saleLen)),
 		field.Int64("activity_id"),
 		field.Int64("sku_id"),
-		text("name", 200),
+		title("name", 200),
 		field.Int64("price"),
 		field.Int64("total"),
 		field.Int64("per_user_limit"),

@@ -40,6 +40,12 @@ func text(name string, n int) ent.Field {
 	return field.String(name).MaxLen(n).SchemaType(varchar(n))
 }
 
+// title is a text for people: its length is counted in characters, as the
+// domain does.
+func title(name string, n int) ent.Field {
+	return field.String(name).MaxRuneLen(n).SchemaType(varchar(n))
+}
+
 // table names a table. The checks are gates that transactions count on, not
 // only guards, so the migrations have them too.
 func table(name string, checks map[string]string) []schema.Annotation {

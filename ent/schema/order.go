@@ -32,12 +32,13 @@ func (Order) Fields() []ent.Field {
 	}
 }
 
-// Indexes of the table.
+// Indexes of the table. The last one lists a sale's orders by id, and has all
+// that its account is summed from.
 func (Order) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("activity_id", "sku_id", "buyer", "request").Unique(),
 		index.Fields("status", "expires_at", "activity_id", "sku_id"),
-		index.Fields("activity_id", "sku_id", "id"),
+		index.Fields("activity_id", "sku_id", "id", "status", "quantity"),
 	}
 }
 

@@ -193,11 +193,23 @@ func (h *history) reserve(a *account, n int) {
 	})
 }
 
+// reacquire is the way of a late payment, which may fail and come again.
 func (h *history) reacquire(a *account) {
 	if len(a.claims) == 0 {
 		return
 	}
 	c := h.known(a)
+	if h.random.IntN(2) == 0 {
+		h.releaseAll(a, c.Order)
+	}
+	h.takeAgain(a, c)
+	for h.random.IntN(3) == 0 {
+		h.releaseAll(a, c.Order.Late())
+		h.takeAgain(a, c)
+	}
+}
+
+func (h *history) takeAgain(a *account, c domain.Claim) {
 	h.compare(fmt.Sprintf("Reacquire %+v", c), func(w StockWorld) (any, error) {
 		outcome, err := w.Stock.Reacquire(h.Context(), a.sale, c)
 		all := withoutTimes(outcome)
@@ -211,8 +223,9 @@ func (h *history) reacquire(a *account) {
 	})
 }
 
-func (h *history) release(a *account) {
-	ids := h.holds(a)
+func (h *history) release(a *account) { h.releaseAll(a, h.holds(a)...) }
+
+func (h *history) releaseAll(a *account, ids ...domain.OrderID) {
 	h.compare(fmt.Sprintf("Release %v", ids), func(w StockWorld) (any, error) {
 		return anyOf(w.Stock.Release(h.Context(), a.sale, ids...))
 	})

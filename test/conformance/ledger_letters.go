@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -210,6 +211,24 @@ var ledgerLetterTests = map[string]func(ledgerTest){
 		if n := len(s.effects()); n != 2 {
 			l.Errorf("%d effects, want one of the letter and one of the stale order", n)
 		}
+	},
+	// covers Q4 Q6: a letter is about its own order, and about its first hold.
+	"LetterBetweenTheOrdersOfABatch": func(l ledgerTest) {
+		s := l.sale(100, 5)
+		before := s.orders(3)
+		letter, late := s.letter("7"), s.letter("8")
+		l.must(l.Bury(l.ctx(), letter))
+		l.must(l.Bury(l.ctx(), late))
+		replayed := s.order("8", 2)
+		replayed.ID, replayed.Hold = late.Intent.Order, late.Intent.Order.Late()
+		after := s.orders(3)
+		for _, p := range s.place(slices.Concat(after, before, []domain.Order{replayed})...) {
+			l.wants(p, domain.Pending, "")
+			if !p.Fresh {
+				l.Errorf("order %s is not fresh", p.Order.ID)
+			}
+		}
+		s.counts(domain.Tally{Pending: 8})
 	},
 	// covers Q5: a decided order keeps its hold.
 	"NothingToBuryOnceItIsPlaced": func(l ledgerTest) {

@@ -169,6 +169,9 @@ var auditTests = []stockTest{
 			s.release(sale, 2, hold.Order)
 			s.release(sale, 0, hold.Order)
 			s.wantUnits(sale, 10, 0, 0)
+			if n := len(s.listHolds(sale)); n != 0 {
+				s.Fatalf("%d holds are listed, want none", n)
+			}
 		}
 		s.wantDepth(0)
 	}},

@@ -27,6 +27,9 @@ var gateTests = []stockTest{
 			gate.State = step.state
 			s.must(s.Stock.SetGate(s.Context(), sale, gate, 1))
 			s.wantVerdict(sale, s.claim(sale, "alice", 1), step.want)
+			if got, err := s.Stock.Gate(s.Context(), sale); err != nil || got.State != step.state || got.PerUserLimit < 1 || !got.StartsAt.Before(got.EndsAt) {
+				s.Fatalf("gate reads %+v, %v", got, err)
+			}
 			if got := s.level(sale).State; got != step.state {
 				s.Fatalf("level shows the state %q, want %q", got, step.state)
 			}

@@ -111,6 +111,9 @@ var reacquireTests = []stockTest{
 			s.release(sale, 2, c.Order.Late())
 			s.release(sale, 0, c.Order.Late())
 			s.wantUnits(sale, 10, 0, 0)
+			if n := len(s.listHolds(sale)); n != 0 {
+				s.Fatalf("%d holds are listed, want none", n)
+			}
 		}
 		s.wantFresh(s.reacquire(sale, c), c.Order)
 		if n := len(s.listHolds(sale)); n != 1 {

@@ -94,6 +94,21 @@ func (mr *MockStockMockRecorder) Correct(ctx, sale, seen, fence interface{}) *go
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Correct", reflect.TypeOf((*MockStock)(nil).Correct), ctx, sale, seen, fence)
 }
 
+// Gate mocks base method.
+func (m *MockStock) Gate(ctx context.Context, sale domain.SaleID) (domain.Gate, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "Gate", ctx, sale)
+	ret0, _ := ret[0].(domain.Gate)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// Gate indicates an expected call of Gate.
+func (mr *MockStockMockRecorder) Gate(ctx, sale interface{}) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Gate", reflect.TypeOf((*MockStock)(nil).Gate), ctx, sale)
+}
+
 // Hold mocks base method.
 func (m *MockStock) Hold(ctx context.Context, sale domain.SaleID, id domain.OrderID) (domain.Hold, error) {
 	m.ctrl.T.Helper()
@@ -430,6 +445,21 @@ func (m *MockStockSetup) Archive(ctx context.Context, sale domain.SaleID, fence 
 func (mr *MockStockSetupMockRecorder) Archive(ctx, sale, fence interface{}) *gomock.Call {
 	mr.mock.ctrl.T.Helper()
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Archive", reflect.TypeOf((*MockStockSetup)(nil).Archive), ctx, sale, fence)
+}
+
+// Gate mocks base method.
+func (m *MockStockSetup) Gate(ctx context.Context, sale domain.SaleID) (domain.Gate, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "Gate", ctx, sale)
+	ret0, _ := ret[0].(domain.Gate)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// Gate indicates an expected call of Gate.
+func (mr *MockStockSetupMockRecorder) Gate(ctx, sale interface{}) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Gate", reflect.TypeOf((*MockStockSetup)(nil).Gate), ctx, sale)
 }
 
 // Preheat mocks base method.

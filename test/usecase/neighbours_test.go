@@ -2,7 +2,10 @@ package usecase
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -206,5 +209,72 @@ func TestAChangeIsRefusedWhenAPreheatOvertakesIt(t *testing.T) {
 	s.Engine.Activities = s.store
 	if report, err := s.Report(ctx, 7); err != nil || !report.Balanced() {
 		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// covers N3, S3: a change reached the ledger only, or the hot store lost it.
+func TestReconcileSetsTheWholeGate(t *testing.T) {
+	s := open(t, options{total: 5, limit: 5})
+	activity, err := s.Activities.Activity(ctx, sale.Activity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	activity.EndsAt = time.Now().Add(-time.Minute)
+	activity.SKUs[0].PerUserLimit = 1
+	if err := s.store.Save(ctx, activity); err != nil {
+		t.Fatal(err)
+	}
+	report, err := s.Report(ctx, sale.Activity)
+	if err != nil || report.Balanced() || report.Sales[0].Problem == "" {
+		t.Errorf("%v: %+v", err, report.Sales)
+	}
+	wantRepairs(t, s.reconcile(), "gate set")
+	if outcome, err := s.Grab(ctx, application.GrabRequest{Sale: sale, Buyer: "late"}); err != nil || outcome.Verdict != domain.SaleEnded {
+		t.Errorf("%s, %v", outcome.Verdict, err)
+	}
+}
+
+// A name is as long as it has characters, in every alphabet.
+func TestNamesInEveryAlphabet(t *testing.T) {
+	s := open(t, options{total: 1})
+	activity, err := s.Activities.Activity(ctx, sale.Activity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	activity.Name = strings.Repeat("抢", domain.MaxActivityName)
+	activity.SKUs[0].Name = activity.Name
+	s.must(s.SaveActivity(ctx, activity))
+	if saved, err := s.Activities.Activity(ctx, sale.Activity); err != nil || saved.Name != activity.Name {
+		t.Errorf("%q, %v", saved.Name, err)
+	}
+}
+
+// covers N2: a hot store that lost a sale does not let its orders be archived.
+func TestArchiveAsksTheLedgerToo(t *testing.T) {
+	s := open(t, options{total: 1})
+	s.placed("a")
+	s.must(s.SetState(ctx, sale.Activity, "close"))
+	s.start(options{}) // an empty hot store
+	if _, err := s.Archive(ctx, sale.Activity); !errors.Is(err, domain.ErrHasHolds) {
+		t.Errorf("archive: %v", err)
+	}
+}
+
+// covers T6, Q9: every answer about a request names the same order.
+func TestAnUnknownOutcomeNamesTheHeldOrder(t *testing.T) {
+	s := open(t, options{total: 1})
+	s.Engine = application.New(s.Ports, application.Config{
+		Accept: application.AcceptCommitted, AcceptWait: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
+	})
+	var orders []domain.OrderID
+	for range 3 {
+		outcome, err := s.Grab(ctx, application.GrabRequest{Sale: sale, Buyer: "a", Request: "r"})
+		if !errors.Is(err, domain.ErrUnavailable) {
+			t.Fatalf("%s, %v", outcome.Verdict, err)
+		}
+		orders = append(orders, outcome.Order)
+	}
+	if _, err := s.Stock.Hold(ctx, sale, orders[0]); err != nil || orders[1] != orders[0] || orders[2] != orders[0] {
+		t.Errorf("%v, %v", orders, err)
 	}
 }

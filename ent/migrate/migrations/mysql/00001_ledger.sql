@@ -47,7 +47,7 @@ CREATE TABLE IF NOT EXISTS `orders` (
     CONSTRAINT `orders_quantity` CHECK (quantity > 0),
     UNIQUE INDEX `order_activity_id_sku_id_buyer_request` (`activity_id`, `sku_id`, `buyer`, `request`),
     INDEX `order_status_expires_at_activity_id_sku_id` (`status`, `expires_at`, `activity_id`, `sku_id`),
-    INDEX `order_activity_id_sku_id_id` (`activity_id`, `sku_id`, `id`)
+    INDEX `order_activity_id_sku_id_id_status_quantity` (`activity_id`, `sku_id`, `id`, `status`, `quantity`)
 ) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 CREATE TABLE IF NOT EXISTS `outbox` (
     `id` BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,

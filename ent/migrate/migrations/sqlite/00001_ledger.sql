@@ -48,7 +48,7 @@ CREATE TABLE `orders` (
 );
 CREATE UNIQUE INDEX `order_activity_id_sku_id_buyer_request` ON `orders` (`activity_id`, `sku_id`, `buyer`, `request`);
 CREATE INDEX `order_status_expires_at_activity_id_sku_id` ON `orders` (`status`, `expires_at`, `activity_id`, `sku_id`);
-CREATE INDEX `order_activity_id_sku_id_id` ON `orders` (`activity_id`, `sku_id`, `id`);
+CREATE INDEX `order_activity_id_sku_id_id_status_quantity` ON `orders` (`activity_id`, `sku_id`, `id`, `status`, `quantity`);
 CREATE TABLE `outbox` (
     `id` integer NOT NULL PRIMARY KEY AUTOINCREMENT,
     `hold` text NOT NULL,

@@ -131,6 +131,30 @@ func TestABadOrderIsBuriedOnlyAfterItsTries(t *testing.T) {
 	}
 }
 
+// freeLock is a lock that nobody else wants.
+type freeLock struct{}
+
+func (freeLock) Do(ctx context.Context, key string, _ time.Duration, fn func(context.Context, domain.Lease) error) error {
+	return fn(ctx, domain.Lease{Fence: domain.Fence{Key: key, Number: 7}})
+}
+
+// covers S1: a grab slips in between the look and the seal. The epoch must not
+// move, or that grab's order would be rejected.
+func TestAPreheatThatCannotSealMovesNoEpoch(t *testing.T) {
+	p := newPorts(t)
+	p.engine.Lock = freeLock{}
+	activity := domain.Activity{ID: sale.Activity, State: domain.Open, SKUs: []domain.SKU{{ID: sale.SKU, Total: 1}}}
+	p.activities.EXPECT().Activity(gomock.Any(), sale.Activity).Return(activity, nil)
+	gomock.InOrder(
+		p.stock.EXPECT().Level(gomock.Any(), sale).Return(domain.Level{Total: 1, Available: 1}, nil),
+		p.orders.EXPECT().Tally(gomock.Any(), sale).Return(domain.Tally{Total: 1}, nil),
+		p.stock.EXPECT().Seal(gomock.Any(), sale, int64(7), false).Return(domain.ErrHasHolds),
+	)
+	if _, err := p.engine.Preheat(context.Background(), sale.Activity); !errors.Is(err, domain.ErrHasHolds) {
+		t.Errorf("error is %v", err)
+	}
+}
+
 // covers P4
 func TestAnEffectLeavesTheOutboxLast(t *testing.T) {
 	effect := domain.Effect{ID: 7, Hold: orderID, Order: order(domain.Cancelled)}

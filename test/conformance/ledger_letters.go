@@ -183,12 +183,13 @@ var ledgerLetterTests = map[string]func(ledgerTest){
 	// and its hold has been released.
 	"BuriedIsDecided": func(l ledgerTest) {
 		s := l.sale(10, 5)
+		early := s.orders(2)
 		letter := s.letter("7")
 		l.must(l.Bury(l.ctx(), letter))
 		o := s.order("7", 2)
 		o.ID, o.Request = letter.Intent.Order, letter.Intent.Request
-		for range 2 {
-			for i, p := range s.place(s.order("8", 1), o, s.order("9", 1)) {
+		for n := range 2 {
+			for i, p := range s.place(early[n], o, s.order("9", 1)) {
 				if i != 1 {
 					l.wants(p, domain.Pending, "")
 					continue
@@ -211,6 +212,16 @@ var ledgerLetterTests = map[string]func(ledgerTest){
 		if n := len(s.effects()); n != 2 {
 			l.Errorf("%d effects, want one of the letter and one of the stale order", n)
 		}
+	},
+	// covers Q6: what refuses a replay is told as it is.
+	"ReplayIsRefused": func(l ledgerTest) {
+		s := l.sale(1, 5)
+		letter := s.letter("7")
+		l.must(l.Bury(l.ctx(), letter))
+		o := s.order("7", 2)
+		o.ID, o.Hold = letter.Intent.Order, letter.Intent.Order.Late()
+		l.wants(s.place(o)[0], domain.Rejected, domain.ReasonSoldOut)
+		s.effectOf(o.Hold, domain.Rejected)
 	},
 	// covers Q4 Q6: a letter is about its own order, and about its first hold.
 	"LetterBetweenTheOrdersOfABatch": func(l ledgerTest) {

@@ -126,6 +126,11 @@ func TestRefusesToDisagree(t *testing.T) {
 			c.nodes = c.nodes[:1]
 			c.start(t)
 			c.refuses(t, []string{"serve"}, []string{"SECKILL_REDIS_PARTITIONS=8"}, "redis.partitions", "8", "16")
+			// With its stock elsewhere it would begin new epochs under the others.
+			c.refuses(t, []string{"serve"}, []string{"SECKILL_STOCK=memory"}, "stock", "memory", "redis")
+			c.refuses(t, []string{"serve"}, []string{"SECKILL_REDIS_PREFIX=elsewhere"}, "redis.prefix", "elsewhere")
+			c.refuses(t, []string{"reconcile"}, []string{"SECKILL_REDIS_PREFIX=elsewhere"}, "redis.prefix", "elsewhere")
+			c.refuses(t, []string{"serve"}, []string{"SECKILL_LOCK_SCOPE=activity"}, "lock.scope", "activity", "sale")
 
 			database := harness.OpenSQL(t, c.setting("SECKILL_DATABASE"))
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

@@ -33,22 +33,24 @@ func wantRepairs(t *testing.T, r application.SaleReport, want ...string) {
 // covers N3
 func TestReconcileLeavesWhatIsInFlight(t *testing.T) {
 	s := open(t, options{total: 10})
-	s.grab("queued")
-	s.placed2("placed", "paid")
 	s.must(s.Pay(ctx, s.placed("payer"), "", "p"))
-	r := s.reconcile()
-	wantRepairs(t, r)
+	s.placed("holder")
+	// Decided, but the hot store has not heard of it; and queued.
+	s.must(s.store.Pay(ctx, s.placed("settling"), "p"))
+	s.must(s.store.Cancel(ctx, s.placed("releasing")))
+	s.grab("queued")
+	report, err := s.Report(ctx, sale.Activity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := report.Sales[0]
+	if r.Level.Queued != 1 || r.Ledger.Settling != 1 || r.Ledger.Releasing != 1 {
+		t.Fatalf("not in flight: %+v", r)
+	}
 	if !r.Balanced || r.Drift != 0 {
 		t.Errorf("%+v", r)
 	}
-}
-
-// placed2 places the orders of several buyers.
-func (s *shop) placed2(buyers ...domain.BuyerID) {
-	for _, b := range buyers {
-		s.grab(b)
-	}
-	s.consume()
+	wantRepairs(t, s.reconcile())
 }
 
 // covers N3: the queue entry of a hold is gone.

@@ -134,7 +134,7 @@ func (l Level) Balanced() bool {
 
 // Audit is the conservation law counted record by record, in one step.
 type Audit struct {
-	Level     Level
+	Level       Level
 	HeldUnits   int64 // sum over the holds in state Held
 	SoldUnits   int64 // sum over the holds in state Sold
 	QueuedUnits int64 // sum over the readable entries of the sale that the queue holds
@@ -161,7 +161,7 @@ type Load struct {
 	Sale  SaleID
 	Epoch int64 // higher than every earlier epoch of the sale
 	Gate  Gate
-	Total int64  // the cap that no release may exceed
+	Total int64 // the cap that no release may exceed
 	// Holds are Held and Sold ones, from the ledger's pending and paid orders,
 	// and Released ones, from closed orders whose request ids are still to be
 	// replayed.

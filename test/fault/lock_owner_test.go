@@ -42,7 +42,7 @@ func newLockPlace(t *testing.T, server *harness.RedisServer, database *harness.S
 	}
 	now := time.Now()
 	err := place.ledger(t).Save(t.Context(), domain.Activity{
-		ID: lockSale.Activity, Name: "frozen", State: domain.Draft,
+		ID: lockSale.Activity, Name: "frozen",
 		StartsAt: now, EndsAt: now.Add(time.Hour), PaymentWindow: domain.DefaultPayWindow,
 		SKUs: []domain.SKU{{ID: lockSale.SKU, Name: "frozen", Total: 100, PerUserLimit: 1, Segments: 1}},
 	})

@@ -89,7 +89,7 @@ func (e *Engine) reconcileSale(ctx context.Context, activity domain.Activity, sa
 	if !repair {
 		return nil
 	}
-	repairs, repairErr := e.repair(ctx, activity, *sale)
+	repairs, repairErr := e.repair(ctx, *sale)
 	for _, r := range repairs {
 		e.log.Warn("repaired", "sale", sale.Sale.String(), "what", r.What, "order_id", r.Order, "units", r.Units)
 	}

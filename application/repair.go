@@ -14,7 +14,7 @@ import (
 // lock, and each change is one that is harmless when it is not needed: a
 // release, a settlement or a requeue by order id has effect once; Adopt,
 // Correct and the gate carry the lock's fence. Live stock is never overwritten.
-func (e *Engine) repair(ctx context.Context, activity domain.Activity, report SaleReport) (repairs []Repair, err error) {
+func (e *Engine) repair(ctx context.Context, report SaleReport) (repairs []Repair, err error) {
 	sale := report.Sale
 	switch report.Problem {
 	case problemMissing, problemEpoch, problemCorrupt:

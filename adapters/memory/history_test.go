@@ -86,7 +86,7 @@ func (b *brokenStock) Release(ctx context.Context, sale domain.SaleID, holds ...
 	if b.forgetRelease && b.releases%10 == 0 {
 		return 0, nil
 	}
-	hold, _ := b.Stock.Hold(ctx, sale, holds[0])
+	hold, _ := b.Hold(ctx, sale, holds[0])
 	units, err := b.Stock.Release(ctx, sale, holds...)
 	if b.releaseTwice && hold.State == domain.Released {
 		units += hold.Quantity
@@ -109,7 +109,7 @@ func (b *brokenStock) Holds(ctx context.Context, sale domain.SaleID, cursor stri
 }
 
 func (b *brokenStock) Reacquire(ctx context.Context, sale domain.SaleID, claim domain.Claim) (domain.Outcome, error) {
-	late, _ := b.Stock.Hold(ctx, sale, claim.Order.Late())
+	late, _ := b.Hold(ctx, sale, claim.Order.Late())
 	outcome, err := b.Stock.Reacquire(ctx, sale, claim)
 	switch {
 	case b.burnLate && late.State == domain.Released:
@@ -121,7 +121,7 @@ func (b *brokenStock) Reacquire(ctx context.Context, sale domain.SaleID, claim d
 }
 
 func (b *brokenStock) Adopt(ctx context.Context, sale domain.SaleID, hold domain.Hold, fence int64) (int64, error) {
-	if old, _ := b.Stock.Hold(ctx, sale, hold.Order); b.leaveReleased && old.State == domain.Released {
+	if old, _ := b.Hold(ctx, sale, hold.Order); b.leaveReleased && old.State == domain.Released {
 		return 0, nil
 	}
 	return b.Stock.Adopt(ctx, sale, hold, fence)

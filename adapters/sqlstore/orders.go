@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -61,7 +62,7 @@ func (s *Store) Holds(ctx context.Context, sale domain.SaleID, after domain.Orde
 	}
 	defer rows.Close()
 	var found []*ent.Order
-	if err := sql.ScanSlice(rows, &found); err != nil {
+	if err := errors.Join(sql.ScanSlice(rows, &found), rows.Err()); err != nil {
 		return nil, fault(err)
 	}
 	holds := make([]domain.Order, len(found))

@@ -42,15 +42,16 @@ func (e *Engine) Grab(ctx context.Context, req GrabRequest) (domain.Outcome, err
 	}
 
 	outcome, err := e.reserve(ctx, req.Sale, claim)
-	if outcome.Order == "" {
-		outcome.Order = claim.Order
+	tried := claim.Order
+	if outcome.Order != "" { // a replay: the order is an earlier one
+		tried = outcome.Order
 	}
 	if err == nil && commit != nil && outcome.Verdict == domain.Accepted {
 		outcome.Verdict, err = e.committed(ctx, outcome, commit)
 	}
-	e.logGrab(ctx, claim, outcome, err)
+	e.logGrab(ctx, claim, tried, outcome, err)
 	if err != nil {
-		return domain.Outcome{Order: outcome.Order}, fmt.Errorf("grab: %w", err)
+		return domain.Outcome{Order: tried}, fmt.Errorf("grab: %w", err)
 	}
 	e.watch.Grabbed(outcome.Verdict, e.Clock.Now().Sub(start))
 	return outcome, nil
@@ -150,7 +151,7 @@ func (e *Engine) committed(ctx context.Context, outcome domain.Outcome, commit *
 
 // logGrab writes one line per grab: winners at info, refusals at debug, since
 // a flash sale refuses a thousand times for each unit it sells.
-func (e *Engine) logGrab(ctx context.Context, claim domain.Claim, outcome domain.Outcome, err error) {
+func (e *Engine) logGrab(ctx context.Context, claim domain.Claim, tried domain.OrderID, outcome domain.Outcome, err error) {
 	level := slog.LevelDebug
 	switch {
 	case err != nil:
@@ -163,11 +164,11 @@ func (e *Engine) logGrab(ctx context.Context, claim domain.Claim, outcome domain
 	}
 	biz := string(claim.Request)
 	if biz == "" {
-		biz = string(claim.Order)
+		biz = string(tried)
 	}
 	attrs := []slog.Attr{
 		slog.String("biz_id", biz),
-		slog.String("order_id", string(outcome.Order)),
+		slog.String("order_id", string(tried)),
 		slog.String("buyer", string(claim.Buyer)),
 		slog.Int64("quantity", claim.Quantity),
 	}

@@ -48,7 +48,7 @@ var settings = []setting{
 	{"expire_every", "1s", "how often unpaid orders past their deadline are looked for", "units come back within a second"},
 	{"relay_every", "500ms", "how often decisions that have not reached the hot store are looked for", "half of the age at which they are taken on"},
 	{"reconcile_every", "1m", "how often hot store, queue and ledger are compared; 0: on demand only", "an operator should know within a minute"},
-	{"reconcile_repair", true, "whether that comparison also repairs", "repairs apply only what nothing else has changed"},
+	{"reconcile_repair", true, "whether that comparison also repairs", "each repair is harmless where it is not needed"},
 
 	{"shutdown_timeout", "20s", "time to drain requests and batches after SIGTERM", "less than an orchestrator's 30s"},
 	{"log.level", "info", "debug (a line for every grab), info (for every accepted one), warn or error", "refusals are a thousand times as many"},

@@ -64,10 +64,7 @@ func TestFaultsAreThePortsErrors(t *testing.T) {
 
 // Two transactions that wait for each other: the database ends one, and it runs again.
 func TestDeadlocksAreRunAgain(t *testing.T) {
-	each(t, func(t *testing.T, s *Store) {
-		if s.dialect == dialect.SQLite {
-			t.Skip("one writer cannot deadlock")
-		}
+	eachServer(t, func(t *testing.T, s *Store) {
 		ctx := t.Context()
 		for _, id := range []string{"a", "b"} {
 			if err := s.write.Quota.Create().SetID(id).SetUsed(0).SetCap(10).Exec(ctx); err != nil {
@@ -124,10 +121,7 @@ func TestRepetitionHasAnEnd(t *testing.T) {
 // A transaction sees what others have committed since it began. The retries and
 // the rereads after a lock count on it.
 func TestTransactionsReadWhatIsCommitted(t *testing.T) {
-	each(t, func(t *testing.T, s *Store) {
-		if s.dialect == dialect.SQLite {
-			t.Skip("nobody else commits meanwhile")
-		}
+	eachServer(t, func(t *testing.T, s *Store) {
 		ctx := t.Context()
 		if err := s.write.Quota.Create().SetID("a").SetUsed(0).SetCap(10).Exec(ctx); err != nil {
 			t.Fatal(err)

@@ -25,6 +25,15 @@ func each(t *testing.T, test func(t *testing.T, s *Store)) {
 	}
 }
 
+// eachServer is each without SQLite, which has one writer at a time.
+func eachServer(t *testing.T, test func(t *testing.T, s *Store)) {
+	for name, url := range databases {
+		if name != "sqlite" {
+			t.Run(name, func(t *testing.T) { test(t, migrated(t, Config{URL: url(t)})) })
+		}
+	}
+}
+
 func migrated(t testing.TB, config Config) *Store {
 	t.Helper()
 	ctx := context.Background()

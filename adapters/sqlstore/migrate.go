@@ -8,20 +8,33 @@ import (
 
 	"entgo.io/ent/dialect"
 	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/lock"
+	"github.com/pressly/goose/v3/database"
 
 	"seckill/ent"
 	"seckill/ent/migrate"
 )
 
-// migrations names the folder of migrations and goose's word for each database.
+// migrations names, for each database, the folder of migrations, goose's word
+// for it, and the statements by which one program at a time migrates: lock
+// answers 1 when it has the lock, and the server drops it with its connection.
 var migrations = map[string]struct {
-	folder string
-	goose  goose.Dialect
+	folder       string
+	goose        goose.Dialect
+	lock, unlock string
 }{
-	dialect.SQLite:   {"sqlite", goose.DialectSQLite3},
-	dialect.MySQL:    {"mysql", goose.DialectMySQL},
-	dialect.Postgres: {"postgres", goose.DialectPostgres},
+	dialect.SQLite: {folder: "sqlite", goose: goose.DialectSQLite3},
+	dialect.MySQL: {
+		folder: "mysql",
+		goose:  goose.DialectMySQL,
+		lock:   "SELECT GET_LOCK(CONCAT('seckill:', MD5(DATABASE())), 300)",
+		unlock: "DO RELEASE_LOCK(CONCAT('seckill:', MD5(DATABASE())))",
+	},
+	dialect.Postgres: {
+		folder: "postgres",
+		goose:  goose.DialectPostgres,
+		lock:   "SELECT 1 FROM (SELECT pg_advisory_lock(hashtext('seckill'))) AS locked",
+		unlock: "SELECT pg_advisory_unlock(hashtext('seckill'))",
+	},
 }
 
 // Migrate brings the tables to what this program needs, and tells logf about
@@ -34,11 +47,7 @@ func Migrate(ctx context.Context, config Config, logf func(format string, args .
 		return err
 	}
 	defer s.Close()
-	provider, err := s.provider()
-	if err != nil {
-		return err
-	}
-	results, err := provider.Up(ctx)
+	results, err := s.up(ctx)
 	for _, result := range results {
 		if logf != nil && result.Error == nil {
 			logf("applied migration %s in %s", result.Source.Path, result.Duration)
@@ -51,6 +60,53 @@ func Migrate(ctx context.Context, config Config, logf func(format string, args .
 		logf("no pending migrations")
 	}
 	return nil
+}
+
+// up applies what is pending, one program at a time. The lock is taken here and
+// not left to goose, which looks for its table of versions, and makes it, before
+// it locks: with MySQL another program could then see the table without its row.
+func (s *Store) up(ctx context.Context) (_ []*goose.MigrationResult, err error) {
+	if kind := migrations[s.dialect]; kind.lock != "" {
+		conn, err := s.pools[0].Conn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer conn.Close()
+		var got stdsql.NullInt64
+		if err := conn.QueryRowContext(ctx, kind.lock).Scan(&got); err != nil {
+			return nil, fmt.Errorf("lock for migrations: %w", err)
+		}
+		if got.Int64 != 1 {
+			return nil, errors.New("lock for migrations: another migration has run for 300 seconds")
+		}
+		defer func() {
+			if _, failed := conn.ExecContext(context.WithoutCancel(ctx), kind.unlock); failed != nil && err == nil {
+				err = fmt.Errorf("unlock after migrations: %w", failed)
+			}
+		}()
+	}
+	if err := s.mendVersions(ctx); err != nil {
+		return nil, err
+	}
+	provider, err := s.provider()
+	if err != nil {
+		return nil, err
+	}
+	return provider.Up(ctx)
+}
+
+// mendVersions writes the first row of goose's table of versions if a program
+// was cut off between making the table and writing it. goose refuses to work then.
+func (s *Store) mendVersions(ctx context.Context) error {
+	versions, err := database.NewStore(migrations[s.dialect].goose, goose.DefaultTablename)
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	rows, err := versions.ListMigrations(ctx, s.pools[0])
+	if err != nil || len(rows) > 0 {
+		return nil // no table yet, or a sound one
+	}
+	return versions.Insert(ctx, s.pools[0], database.InsertRequest{Version: 0})
 }
 
 // CheckSchema says whether the tables are what this program needs, and whether
@@ -102,40 +158,9 @@ func (s *Store) checkGates(ctx context.Context) error {
 
 func (s *Store) provider() (*goose.Provider, error) {
 	kind := migrations[s.dialect]
-	options := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
-	switch s.dialect {
-	case dialect.MySQL:
-		options = append(options, goose.WithSessionLocker(mysqlLocker{}))
-	case dialect.Postgres:
-		locker, err := lock.NewPostgresSessionLocker()
-		if err != nil {
-			return nil, fmt.Errorf("lock for migrations: %w", err)
-		}
-		options = append(options, goose.WithSessionLocker(locker))
-	}
-	provider, err := goose.NewProvider(kind.goose, s.pools[0], migrate.Migrations(kind.folder), options...)
+	provider, err := goose.NewProvider(kind.goose, s.pools[0], migrate.Migrations(kind.folder), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
 	return provider, nil
-}
-
-// mysqlLocker lets one program at a time migrate a database. The server drops
-// the lock with its connection.
-type mysqlLocker struct{}
-
-const mysqlLockWait = 300 // seconds
-
-func (mysqlLocker) SessionLock(ctx context.Context, conn *stdsql.Conn) error {
-	var got stdsql.NullInt64
-	err := conn.QueryRowContext(ctx, "SELECT GET_LOCK(CONCAT('seckill:', MD5(DATABASE())), ?)", mysqlLockWait).Scan(&got)
-	if err == nil && got.Int64 != 1 {
-		return fmt.Errorf("another migration has run for %d seconds", mysqlLockWait)
-	}
-	return err
-}
-
-func (mysqlLocker) SessionUnlock(ctx context.Context, conn *stdsql.Conn) error {
-	_, err := conn.ExecContext(ctx, "DO RELEASE_LOCK(CONCAT('seckill:', MD5(DATABASE())))")
-	return err
 }

@@ -13,6 +13,7 @@ import (
 // decision is what the rule says to some claims.
 type decision struct {
 	outcomes []domain.Outcome
+	now      int64                    // Redis TIME in ms
 	accepted []int                    // places of the claims that are to be written
 	taken    int64                    // their units
 	buyers   map[domain.BuyerID]int64 // their buyers' units after them
@@ -25,7 +26,7 @@ type decision struct {
 // judge decides the claims in their order, as grab.lua does: replay, gate,
 // limit, stock. What it accepts still has to be written.
 func (f *snapshot) judge(claims []domain.Claim) (decision, error) {
-	d := decision{outcomes: make([]domain.Outcome, len(claims)), buyers: map[domain.BuyerID]int64{}}
+	d := decision{now: f.now, outcomes: make([]domain.Outcome, len(claims)), buyers: map[domain.BuyerID]int64{}}
 	if !f.ready {
 		for i := range d.outcomes {
 			d.outcomes[i].Verdict = domain.NotReady

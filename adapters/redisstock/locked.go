@@ -62,7 +62,7 @@ func (s *Locked) Reserve(ctx context.Context, sale domain.SaleID, claims []domai
 		return nil, err
 	}
 	keys := s.keys(sale)
-	outcomes, err := s.answer(ctx, keys, claims)
+	outcomes, err := s.refusals(ctx, keys, claims)
 	if outcomes != nil || err != nil {
 		return outcomes, err
 	}
@@ -76,7 +76,7 @@ func (s *Locked) Reserve(ctx context.Context, sale domain.SaleID, claims []domai
 		if outcomes != nil || err != nil {
 			return outcomes, err
 		}
-		if outcomes, err = s.answer(ctx, keys, claims); outcomes != nil || err != nil {
+		if outcomes, err = s.refusals(ctx, keys, claims); outcomes != nil || err != nil {
 			return outcomes, err
 		}
 		if err := pause(ctx, try); err != nil {

@@ -28,6 +28,7 @@ type strategy struct {
 // strategies are those that decide in the client.
 var strategies = []strategy{
 	{"watch", func(config redisstock.Config) (domain.Stock, error) { return redisstock.NewWatch(config) }},
+	{"incr", func(config redisstock.Config) (domain.Stock, error) { return redisstock.NewIncr(config) }},
 	{"lock", func(config redisstock.Config) (domain.Stock, error) { return redisstock.NewLocked(config) }},
 }
 
@@ -53,6 +54,7 @@ func (s strategy) world(t testing.TB) conformance.StockWorld {
 func TestStrategiesConform(t *testing.T) {
 	for _, s := range strategies {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel() // the suites mostly wait
 			conformance.Stock(t, func(t *testing.T) conformance.StockWorld { return s.world(t) })
 			conformance.Queue(t, func(t *testing.T) conformance.StockWorld { return s.world(t) })
 		})
@@ -65,6 +67,7 @@ func TestStrategiesHistory(t *testing.T) {
 	for _, s := range strategies {
 		for seed := range int64(3) {
 			t.Run(fmt.Sprintf("%s seed %d", s.name, seed), func(t *testing.T) {
+				t.Parallel()
 				clock := system.Clock{}
 				stock := memory.NewStock(clock, memory.WithPartitions(3), memory.WithBackoff(reclaimAfter, reclaimAfter*16))
 				conformance.History(t, seed, 300,

@@ -9,8 +9,9 @@ import (
 	"seckill/domain"
 )
 
-// answer decides claims that need no write; the outcomes are nil for others.
-func (s *Stock) answer(ctx context.Context, keys saleKeys, claims []domain.Claim) ([]domain.Outcome, error) {
+// refusals decides claims that need no write: refusals and replays. The
+// outcomes are nil when any claim could be accepted.
+func (s *Stock) refusals(ctx context.Context, keys saleKeys, claims []domain.Claim) ([]domain.Outcome, error) {
 	found, err := s.look(ctx, keys, claims)
 	if err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func (s *Watch) Reserve(ctx context.Context, sale domain.SaleID, claims []domain
 	}
 	keys := s.keys(sale)
 	for try := range watchTries {
-		outcomes, err := s.answer(ctx, keys, claims)
+		outcomes, err := s.refusals(ctx, keys, claims)
 		if outcomes != nil || err != nil {
 			return outcomes, err
 		}

@@ -31,7 +31,8 @@ var rules = []rule{
 	// Driven adapters: the domain and their own technology.
 	{"adapters/memory", []string{domain}},
 	{"adapters/system", []string{domain, "github.com/google/uuid"}},
-	{"adapters/redisstock", []string{domain, "github.com/redis/go-redis/"}},
+	// The strategy "lock" puts bsm/redislock around a grab, in the sale's own slot.
+	{"adapters/redisstock", []string{domain, "github.com/redis/go-redis/", "github.com/bsm/redislock"}},
 	{"adapters/redislock", []string{domain, "github.com/redis/go-redis/", "github.com/bsm/redislock"}},
 	{"adapters/sqlstore", []string{
 		domain, "seckill/ent", "seckill/ent/", "entgo.io/ent/", "github.com/pressly/goose/",

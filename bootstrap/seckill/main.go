@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/fx"
 )
 
 func main() {
@@ -20,13 +21,16 @@ func main() {
 	}
 }
 
-func command() *cobra.Command {
+// command is the whole command line. Engine are more options for the engine that
+// drill starts by itself.
+func command(engine ...fx.Option) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "seckill",
 		Short:         "A flash-sale engine: one atomic step decides each grab, the ledger cannot be oversold",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(demoCommand(), serveCommand(), migrateCommand(), reconcileCommand())
+	root.AddCommand(demoCommand(), serveCommand(), migrateCommand(), reconcileCommand(),
+		drillCommand(engine...))
 	return root
 }

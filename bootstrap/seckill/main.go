@@ -31,6 +31,6 @@ func command(engine ...fx.Option) *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.AddCommand(demoCommand(), serveCommand(), migrateCommand(), reconcileCommand(),
-		drillCommand(engine...))
+		drillCommand(engine...), benchCommand())
 	return root
 }

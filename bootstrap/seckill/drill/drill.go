@@ -35,21 +35,8 @@ type Config struct {
 	Keep        bool          // leave the orders and the hot keys behind
 
 	// Watch hears how far the drill is. Default: nobody listens.
-	Watch Watcher
+	Watch load.Watcher
 }
-
-// Watcher hears how far the drill is.
-type Watcher interface {
-	// Stage begins a stage of so many steps; 0: nobody knows.
-	Stage(name string, steps int64)
-	// Step tells how many steps of the stage are done.
-	Step(done int64)
-}
-
-type unwatched struct{}
-
-func (unwatched) Stage(string, int64) {}
-func (unwatched) Step(int64)          {}
 
 // cleanTime bounds the end of a drill that was interrupted.
 const cleanTime = 10 * time.Second
@@ -63,7 +50,7 @@ const cleanTime = 10 * time.Second
 // nothing. One that finds a fault leaves all as it is, to be looked into.
 func Run(ctx context.Context, config Config) (*Result, error) {
 	if config.Watch == nil {
-		config.Watch = unwatched{}
+		config.Watch = load.Unwatched{}
 	}
 	d := &drill{Config: config, service: newService(config), crowd: newCrowd(config)}
 	defer d.service.close()

@@ -2,7 +2,6 @@ package drill
 
 import (
 	"fmt"
-	"math"
 
 	"seckill/bootstrap/seckill/load"
 )
@@ -147,13 +146,13 @@ func (r *Result) Figures() Figures {
 		Rejected: r.Rejected, Errors: r.Errors,
 		Total: r.Account.Total, Available: r.Account.Available, Held: r.Account.Held, Sold: r.Account.Sold,
 		QueuePeak: r.QueuePeak, Orders: r.Orders, Balanced: r.Account.Balanced,
-		PerSecond: round(r.measured.PerSecond()), Loop: r.Loop(), Retried: r.Retried, OrdersRejected: r.OrdersRejected,
+		PerSecond: load.Round(r.measured.PerSecond()), Loop: r.Loop(), Retried: r.Retried, OrdersRejected: r.OrdersRejected,
 		ActivityID: r.Config.Activity, Findings: append([]string{}, r.Findings...),
 	}
 	if latency := r.measured.Latency; latency != nil {
 		corrected := r.corrected()
-		f.P50Ms, f.P99Ms, f.MaxMs = round(latency.Milliseconds(50)), round(latency.Milliseconds(99)), round(latency.MaxMilliseconds())
-		f.P50CorrectedMs, f.P99CorrectedMs = round(corrected.Milliseconds(50)), round(corrected.Milliseconds(99))
+		f.P50Ms, f.P99Ms, f.MaxMs = load.Round(latency.Milliseconds(50)), load.Round(latency.Milliseconds(99)), load.Round(latency.MaxMilliseconds())
+		f.P50CorrectedMs, f.P99CorrectedMs = load.Round(corrected.Milliseconds(50)), load.Round(corrected.Milliseconds(99))
 	}
 	return f
 }
@@ -181,5 +180,3 @@ func (r *Result) corrected() *load.Latency {
 	}
 	return r.measured.Latency.Corrected()
 }
-
-func round(x float64) float64 { return math.Round(x*1000) / 1000 }

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -29,6 +30,9 @@ func (l *Latency) Milliseconds(percent float64) float64 {
 
 // MaxMilliseconds is the longest call.
 func (l *Latency) MaxMilliseconds() float64 { return l.Milliseconds(100) }
+
+// Round leaves three decimals, which is all that a figure is good for.
+func Round(figure float64) float64 { return math.Round(figure*1000) / 1000 }
 
 // maxSteps bounds how many calls Corrected adds for one that was slow.
 const maxSteps = 10_000

@@ -12,13 +12,17 @@ import (
 	"go.uber.org/fx"
 )
 
-func main() {
+func main() { os.Exit(execute(command())) }
+
+// execute runs the command line and returns the exit code.
+func execute(root *cobra.Command) int {
 	// Never stopped: a second signal while draining must not cut the draining short.
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	if err := command().ExecuteContext(ctx); err != nil {
+	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "seckill:", err)
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 // command is the whole command line. Engine are more options for the engine that

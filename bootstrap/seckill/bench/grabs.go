@@ -71,7 +71,7 @@ func (r *rig) race(ctx context.Context, s strategy) (_ timed, err error) {
 	return timed{Entry{
 		Strategy: s.name, Mode: s.mode, Callers: r.Callers,
 		PerSecond: load.Round(measured.PerSecond()),
-		P50Ms: load.Round(measured.Latency.Milliseconds(50)), P99Ms: load.Round(measured.Latency.Milliseconds(99)),
+		P50Ms:     load.Round(measured.Latency.Milliseconds(50)), P99Ms: load.Round(measured.Latency.Milliseconds(99)),
 		Winning: measured.Counted, Errors: failed.count.Load(),
 	}}, nil
 }

@@ -53,10 +53,10 @@ func (m Measured) PerSecond() float64 {
 // loop measures from the send, see Latency.Corrected.
 func Run(ctx context.Context, plan Plan, call func(ctx context.Context, caller int, n int64) bool) Measured {
 	var (
-		next, counted atomic.Int64
-		all           sync.WaitGroup
-		latency       = newShards()
-		begin         = time.Now()
+		next, begun, counted atomic.Int64
+		all                  sync.WaitGroup
+		latency              = newShards()
+		begin                = time.Now()
 	)
 	for caller := range plan.Callers {
 		all.Go(func() {
@@ -75,6 +75,7 @@ func Run(ctx context.Context, plan Plan, call func(ctx context.Context, caller i
 						return
 					}
 				}
+				begun.Add(1)
 				if call(ctx, caller, n) {
 					latency.record(caller, time.Since(due))
 					counted.Add(1)
@@ -84,7 +85,7 @@ func Run(ctx context.Context, plan Plan, call func(ctx context.Context, caller i
 	}
 	all.Wait()
 	return Measured{
-		Calls: min(next.Load(), plan.Calls), Counted: counted.Load(),
+		Calls: begun.Load(), Counted: counted.Load(),
 		Took: time.Since(begin), Latency: latency.merge(),
 	}
 }

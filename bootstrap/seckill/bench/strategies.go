@@ -23,8 +23,11 @@ const (
 )
 
 var strategies = []strategy{
-	{"lua", single, true, func(r *rig, prefix string) (domain.Stock, error) {
+	{"lua", coalesced, true, func(r *rig, prefix string) (domain.Stock, error) {
 		return redisstock.New(r.redis(prefix))
+	}},
+	{"lua", single, true, func(r *rig, prefix string) (domain.Stock, error) {
+		return redisstock.New(alone(r.redis(prefix)))
 	}},
 	{"memory", single, false, func(*rig, string) (domain.Stock, error) {
 		return memory.NewStock(system.Clock{}), nil
@@ -47,5 +50,13 @@ func (r *rig) redis(prefix string) redisstock.Config {
 	return redisstock.Config{Client: r.client, Blocking: r.blocking, Prefix: prefix}
 }
 
+// alone has no claims share a call, but for those that come in one slice.
+func alone(config redisstock.Config) redisstock.Config {
+	config.Batch = 1
+	return config
+}
+
 // openLimit opens the stock whose script is driven straight.
-func openLimit(r *rig, prefix string) (domain.Stock, error) { return redisstock.New(r.redis(prefix)) }
+func openLimit(r *rig, prefix string) (domain.Stock, error) {
+	return redisstock.New(alone(r.redis(prefix)))
+}

@@ -14,9 +14,10 @@ import (
 
 // crowd is the list of who asks in which order, and what they were told.
 //
-// The first buyers ask twice in a row, while there is stock for all of them, so
-// that one of each pair must hear that the limit is reached. Then every other
-// buyer asks once, and what requests are left go round all buyers again.
+// The first buyers ask twice at once, before all others and while there is stock
+// for all of them, so that one of each pair must hear that the limit is reached.
+// This also opens the connections, and is not measured. Then every other buyer
+// asks once, and what requests are left go round all buyers again.
 type crowd struct {
 	buyers, twice int64
 	start         time.Time
@@ -26,9 +27,13 @@ type crowd struct {
 	retried  int64
 	answers  map[answer]int64
 	accepted []grabbed
-	soldOut  time.Duration // since start: when the first buyer heard it; 0: nobody did
+	limited  map[string]bool // buyers who heard that their limit is reached
+	soldOut  time.Duration   // since start: when the first buyer heard it; 0: nobody did
 	errors   map[string]int64
 }
+
+// maxTwice bounds how many buyers ask twice at the beginning.
+const maxTwice = 1000
 
 // answer is what a grab came to.
 type answer int
@@ -50,8 +55,8 @@ type grabbed struct {
 func newCrowd(config Config) *crowd {
 	return &crowd{
 		buyers: config.Buyers,
-		twice:  max(0, min(max(config.Stock/10, 1), config.Buyers, config.Requests/2)),
-		start:  time.Now(), answers: map[answer]int64{}, errors: map[string]int64{},
+		twice:  min(max(config.Stock/10, 1), maxTwice, config.Buyers, config.Requests/4),
+		start:  time.Now(), answers: map[answer]int64{}, limited: map[string]bool{}, errors: map[string]int64{},
 	}
 }
 
@@ -107,6 +112,8 @@ func (d *drill) grab(ctx context.Context, _ int, n int64) bool {
 		if c.soldOut == 0 {
 			c.soldOut = heard
 		}
+	case limitReached:
+		c.limited[buyer] = true
 	case rejected, unknown:
 		c.note(said, err)
 	}
@@ -148,7 +155,7 @@ func classify(said said, err error) answer {
 func (c *crowd) count(result *Result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	result.Requests = result.measured.Calls
+	result.Requests = c.done
 	result.Accepted, result.SoldOut, result.LimitReached = c.answers[accepted], c.answers[soldOut], c.answers[limitReached]
 	result.Rejected, result.Errors, result.Retried = c.answers[rejected], c.answers[unknown], c.retried
 	result.messages = c.errors
@@ -164,6 +171,11 @@ func (c *crowd) count(result *Result) {
 	}
 	result.Distinct = int64(len(orders))
 	result.winners = int64(len(buyers))
+	for buyer := range c.limited {
+		if buyers[buyer] == 0 {
+			result.limitedLosers++
+		}
+	}
 }
 
 // poll asks for every accepted order until it has left the queue.

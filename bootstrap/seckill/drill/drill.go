@@ -107,11 +107,16 @@ func (d *drill) open(ctx context.Context) error {
 
 // rehearse sends the crowd and reads the account afterwards.
 func (d *drill) rehearse(ctx context.Context, result *Result) error {
-	d.Watch.Stage("load", d.Requests)
 	watching, stop := context.WithCancel(ctx)
 	peak := d.watchQueue(watching)
-	plan := load.Plan{Calls: d.Requests, Callers: d.Callers, Rate: d.Rate, For: d.For}
-	result.measured = load.Run(ctx, plan, d.grab)
+	first := 2 * d.crowd.twice
+	d.Watch.Stage("ask twice", first)
+	load.Run(ctx, load.Plan{Calls: first, Callers: d.Callers, For: d.For}, d.grab)
+	d.Watch.Stage("load", d.Requests)
+	plan := load.Plan{Calls: d.Requests - first, Callers: d.Callers, Rate: d.Rate, For: d.For}
+	result.measured = load.Run(ctx, plan, func(ctx context.Context, caller int, n int64) bool {
+		return d.grab(ctx, caller, first+n)
+	})
 	stop()
 	result.QueuePeak = <-peak
 	d.crowd.count(result)

@@ -27,12 +27,13 @@ type Result struct {
 	// Findings are the numbers that do not agree, a line each. None: all do.
 	Findings []string
 
-	measured     load.Measured
-	asked        int64            // buyers who asked
-	twice        int64            // buyers who asked twice while there was stock
-	winners      int64            // buyers with an accepted grab
-	soldOutEarly int64            // accepted grabs that were sent after somebody heard "sold out"
-	messages     map[string]int64 // what was said in place of an outcome
+	measured      load.Measured
+	asked         int64            // buyers who asked
+	twice         int64            // buyers who asked twice while there was stock
+	winners       int64            // buyers with an accepted grab
+	limitedLosers int64            // buyers who heard "limit reached" and have nothing
+	soldOutEarly  int64            // accepted grabs that were sent after somebody heard "sold out"
+	messages      map[string]int64 // what was said in place of an outcome
 }
 
 func (r *Result) find(format string, args ...any) {
@@ -74,8 +75,9 @@ func (r *Result) judge() {
 	equal("distinct order ids", r.Distinct, r.Accepted)
 	equal("buyers with an accepted grab", r.winners, r.Accepted)
 	if r.LimitReached < r.twice-open {
-		r.find("limit reached: %d buyers heard it, but %d asked twice while there was stock", r.LimitReached, r.twice)
+		r.find("limit reached: %d answers, but %d buyers asked twice while there was stock", r.LimitReached, r.twice)
 	}
+	within("buyers who heard \"limit reached\" and have nothing", r.limitedLosers, 0, open)
 	if losers := r.asked - due; r.SoldOut < losers-open {
 		r.find("sold out: %d answers, but %d buyers cannot have got a unit", r.SoldOut, losers)
 	}

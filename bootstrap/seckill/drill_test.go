@@ -23,7 +23,7 @@ const drillTime = time.Minute
 func drilled(t *testing.T, double string, env []string, args ...string) (code int, said string, figures drill.Figures) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "figures.json")
-	args = append([]string{"drill", "--stock=100", "--buyers=300", "--requests=610", "--concurrency=16", "--settle=2s", "--json=" + file}, args...)
+	args = append([]string{"drill", "--stock=100", "--buyers=300", "--requests=610", "--concurrency=16", "--json=" + file}, args...)
 	p := harness.Start(t, os.Args[0], args, append([]string{programEnv + "=" + double, "TMPDIR=" + t.TempDir()}, env...))
 	code = p.Wait(t, drillTime)
 	text, err := os.ReadFile(file)
@@ -65,8 +65,8 @@ func TestDrillTells(t *testing.T) {
 		"one order id for two":         "distinct order ids: 99 instead of 100",
 		"sold out for a moment":        `had heard "sold out" before`,
 		"sold out too early for good":  "accepted grabs: ",
-		"another order id":             "accepted grabs that became an order: 99 instead of 100",
-		"a lost order":                 "accepted grabs that became an order: 99 instead of 100",
+		"another order id":             "accepted grabs that became an order: ",
+		"a lost order":                 "accepted grabs that became an order: ",
 		"a release that frees nothing": "after all orders were cancelled, ",
 	}
 	for name := range doubles {
@@ -77,11 +77,12 @@ func TestDrillTells(t *testing.T) {
 	for _, store := range []struct {
 		name   string
 		open   func(*testing.T) []string
+		apart  bool // a drill has stores of its own
 		faults []string
 	}{
-		{"memory+sqlite", memory, slices.Sorted(maps.Keys(faults))},
+		{"memory+sqlite", memory, true, slices.Sorted(maps.Keys(faults))},
 		// What is behind the port makes no difference to most faults.
-		{"lua+mariadb", servers, []string{"one unit too many", "one order id for two", "a lost order"}},
+		{"lua+mariadb", servers, false, []string{"one unit too many", "one order id for two", "a lost order"}},
 	} {
 		t.Run(store.name, func(t *testing.T) {
 			t.Parallel()
@@ -89,7 +90,10 @@ func TestDrillTells(t *testing.T) {
 			t.Run(honest, func(t *testing.T) { passes(t, env) })
 			for _, name := range store.faults {
 				t.Run(name, func(t *testing.T) {
-					code, said, figures := drilled(t, name, env)
+					if store.apart {
+						t.Parallel()
+					}
+					code, said, figures := drilled(t, name, env, "--settle=2s")
 					if code != 1 || len(figures.Findings) == 0 {
 						t.Fatalf("exit code %d\n%s", code, said)
 					}

@@ -13,7 +13,7 @@ import (
 	"seckill/bootstrap/seckill/load"
 )
 
-const sku = 1 // of the drill's activity
+const sku = 2001 // of the drill's activity
 
 // Config says what to rehearse and where.
 type Config struct {

@@ -44,8 +44,9 @@ costs. It lasts --budget or --grabs, and is done --rounds times, round by round 
 all strategies; the median round counts.
 
 The check: the same callers grab from --stock units (a slow strategy: from as many as
-it sells in --budget) until each has heard that the sale is sold out. Exactly the
-stock must be accepted. Exit 1 otherwise.
+it sells in --budget) until each has heard that the sale is sold out. What is then
+left is stranded: sold out was said too early. Then one caller takes what is left.
+Exactly the stock must be accepted in the end. Exit 1 otherwise.
 
 limit is the script of "lua" driven straight, with full batches and two calls at a
 time. persist is orders, quotas and stock row going into the ledger, one and 500
@@ -147,11 +148,11 @@ func printBench(to io.Writer, results bench.Results) error {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.SetTitle("Winning grabs per second, and a check for overselling")
-	t.AppendHeader(table.Row{"strategy", "mode", "per second", "", "p50 ms", "p99 ms", "errors", "stock", "accepted", "oversold"})
+	t.AppendHeader(table.Row{"strategy", "mode", "per second", "", "p50 ms", "p99 ms", "errors", "stock", "accepted", "oversold", "stranded"})
 	for _, r := range results.Results {
 		t.AppendRow(table.Row{
 			r.Strategy, r.Mode, fmt.Sprintf("%.0f", r.PerSecond), bar(r.PerSecond), fmt.Sprintf("%.2f", r.P50Ms),
-			fmt.Sprintf("%.2f", r.P99Ms), r.Errors, r.Stock, r.Accepted, r.Oversold,
+			fmt.Sprintf("%.2f", r.P99Ms), r.Errors, r.Stock, r.Accepted, r.Oversold, r.FalseSoldOut,
 		})
 	}
 	if limit := results.Limit.PerSecond; limit > 0 {

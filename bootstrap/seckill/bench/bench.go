@@ -64,6 +64,9 @@ type Entry struct {
 	P99Ms     float64 `json:"p99Ms"`
 	Winning   int64   `json:"winning"` // grabs in the timed part that counts
 	Errors    int64   `json:"errors"`  // calls without an outcome, in all timed parts; they do not count
+	// FalseSoldOut is how many units of the check were left when every caller
+	// had heard "sold out". They are sold afterwards and are part of Accepted.
+	FalseSoldOut int64 `json:"falseSoldOut"`
 }
 
 // Limit is what the grab script does when it is driven straight, with full

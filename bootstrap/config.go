@@ -238,12 +238,12 @@ func (c *Config) Validate() error {
 		{isAddr(c.Admin.Addr), "admin.addr", "must be host:port"},
 		{c.Addr != c.Admin.Addr || strings.HasSuffix(c.Addr, ":0"), "admin.addr", "must differ from addr"},
 		{c.Auth == "body", "auth", "must be body"},
-		{c.Stock == "lua" || c.Stock == "memory", "stock", "must be lua or memory"},
+		{c.Stock == "memory" || c.Stock == "sql" || c.onRedis(), "stock", "must be lua, incr, watch, lock, sql or memory"},
 		{c.Accept == application.AcceptQueued || c.Accept == application.AcceptCommitted, "accept", "must be queued or committed"},
 		{between(c.AcceptWait, time.Millisecond, time.Minute), "accept_wait", "must be from 1ms to 1m"},
 		{c.Database != "", "database", "is not set: give sqlite:///file, mysql://… or postgres://…"},
 		{c.DatabasePool >= 1 && c.DatabasePool <= 10_000, "database_pool", "must be from 1 to 10000"},
-		{c.Stock != "lua" || len(c.Redis.Addrs) > 0 && areAddrs(c.Redis.Addrs), "redis.addrs", "must be host:port, several separated by commas"},
+		{!c.onRedis() || len(c.Redis.Addrs) > 0 && areAddrs(c.Redis.Addrs), "redis.addrs", "must be host:port, several separated by commas"},
 		{c.Redis.Master == "" || !c.Redis.Cluster, "redis.cluster", "cannot go with redis.master"},
 		{c.Redis.DB >= 0, "redis.db", "must be 0 or more"},
 		{c.Redis.Pool >= 1 && c.Redis.Pool <= 100_000, "redis.pool", "must be from 1 to 100000"},
@@ -272,6 +272,11 @@ func (c *Config) Validate() error {
 		}
 	}
 	return nil
+}
+
+// onRedis says whether the hot store is in Redis.
+func (c *Config) onRedis() bool {
+	return c.Stock == "lua" || c.Stock == "incr" || c.Stock == "watch" || c.Stock == "lock"
 }
 
 var isPrefix = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,64}$`)

@@ -110,12 +110,22 @@ type hot struct {
 // pinger asks the hot store for a sign of life.
 type pinger func(context.Context) error
 
-func openHot(lc fx.Lifecycle, config Config, clock domain.Clock, fences domain.Fences, metrics *telemetry.Metrics, log *slog.Logger) (hot, error) {
-	if config.Stock == "memory" {
+func openHot(lc fx.Lifecycle, config Config, clock domain.Clock, store *sqlstore.Store, fences domain.Fences, metrics *telemetry.Metrics, log *slog.Logger) (hot, error) {
+	switch config.Stock {
+	case "memory":
 		stock := memory.NewStock(clock, memory.WithBackoff(config.ReclaimAfter, 16*config.ReclaimAfter))
 		return hot{
 			Stock: stock, Queue: stock.Queue(), Lock: memory.NewLock(fences, config.Lock.Wait),
 			Ping: func(context.Context) error { return nil },
+		}, nil
+	case "sql":
+		stock, err := sqlstore.NewStock(store, sqlstore.StockConfig{ReclaimAfter: config.ReclaimAfter})
+		if err != nil {
+			return hot{}, err
+		}
+		return hot{
+			Stock: stock, Queue: stock.Queue(), Lock: memory.NewLock(fences, config.Lock.Wait),
+			Ping: func(ctx context.Context) error { _, err := store.Activities(ctx, 0, 1); return err },
 		}, nil
 	}
 	return openRedis(lc, config, fences, metrics, log)
@@ -134,7 +144,7 @@ func openRedis(lc fx.Lifecycle, config Config, fences domain.Fences, metrics *te
 	if err := client.Ping(ctx).Err(); err != nil {
 		return hot{}, fmt.Errorf("redis: no answer from %v: %w: start Redis there or set redis.addrs (SECKILL_REDIS_ADDRS)", config.Redis.Addrs, err)
 	}
-	stock, err := redisstock.New(redisstock.Config{
+	stock, queue, err := openStrategy(config.Stock, redisstock.Config{
 		Client: client, Blocking: blocking, Prefix: config.Redis.Prefix,
 		Partitions: config.Redis.Partitions, ReclaimAfter: config.ReclaimAfter,
 		Batch: config.Redis.Batch, Calls: config.Redis.Calls,
@@ -147,9 +157,50 @@ func openRedis(lc fx.Lifecycle, config Config, fences domain.Fences, metrics *te
 		Observer: redislock.Observer{Asked: metrics.LockAsked, Held: metrics.LockHeld},
 	})
 	return hot{
-		Stock: stock, Queue: stock.Queue(), Lock: lock,
+		Stock: stock, Queue: queue, Lock: lock,
 		Ping: func(ctx context.Context) error { return client.Ping(ctx).Err() },
 	}, nil
+}
+
+// openStrategy makes the hot store in Redis that decides as the setting says.
+func openStrategy(name string, config redisstock.Config) (domain.Stock, domain.OrderQueue, error) {
+	switch name {
+	case "incr":
+		stock, err := redisstock.NewIncr(config)
+		if err != nil {
+			return nil, nil, err
+		}
+		return stock, stock.Queue(), nil
+	case "watch":
+		stock, err := redisstock.NewWatch(config)
+		if err != nil {
+			return nil, nil, err
+		}
+		return stock, stock.Queue(), nil
+	case "lock":
+		stock, err := redisstock.NewLocked(config)
+		if err != nil {
+			return nil, nil, err
+		}
+		return stock, stock.Queue(), nil
+	}
+	stock, err := redisstock.New(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	return stock, stock.Queue(), nil
+}
+
+// maxSegments is how many segments the hot store may split a sale into. Memory
+// and SQL take any number and do not split.
+func (c Config) maxSegments() int {
+	switch c.Stock {
+	case "lua":
+		return min(c.Redis.Partitions, domain.MaxSegments)
+	case "incr", "watch", "lock":
+		return 1
+	}
+	return domain.MaxSegments
 }
 
 type enginePorts struct {
@@ -173,17 +224,18 @@ func newEngine(config Config, ports enginePorts, metrics *telemetry.Metrics, log
 	}, application.Config{
 		Accept: config.Accept, AcceptWait: config.AcceptWait,
 		LockTTL: config.Lock.TTL, LockPerActivity: config.Lock.Scope == "activity",
-		Log: log, Observer: metrics,
+		MaxSegments: config.maxSegments(),
+		Log:         log, Observer: metrics,
 	})
 }
 
 // agree refuses a node that would keep its stock elsewhere than the nodes that
 // use the same ledger, or whose keys or locks would not be theirs.
 func agree(lc fx.Lifecycle, config Config, deployment domain.Deployment) {
-	settings := [][2]string{{"stock", "memory"}}
-	if config.Stock != "memory" {
+	settings := [][2]string{{"stock", config.Stock}, {"lock.scope", config.Lock.Scope}}
+	if config.onRedis() {
 		settings = [][2]string{
-			{"stock", "redis"},
+			{"stock", config.Stock},
 			{"redis.prefix", config.Redis.Prefix},
 			{"redis.partitions", strconv.Itoa(config.Redis.Partitions)},
 			{"lock.scope", config.Lock.Scope},

@@ -18,7 +18,7 @@ var settings = []setting{
 	{"admin.token", "", "bearer token of the operators; empty: one is made at start and logged", "no secret has a default"},
 	{"auth", "body", "where a buyer's identity comes from: body (the request says it: only behind a gateway that checks)", "the only one so far"},
 
-	{"stock", "lua", "hot store: lua (Redis) or memory (this process; one node only)", "the fastest that survives the process"},
+	{"stock", "lua", "how stock is deducted: lua, incr, watch or lock (in Redis), sql (in the database) or memory (in this process; one node only)", "the fastest that survives the process"},
 	{"accept", "", "when a grab is answered: queued (hold and queue entry exist) or committed (the ledger has the order); empty: queued with Redis, committed with memory", "memory does not survive the process"},
 	{"accept_wait", "5s", "with accept=committed: how long a grab waits for the commit before it is answered 503", "longer than a slow commit, shorter than clients' patience"},
 	{"database", "", "ledger: sqlite:///file, mysql://user:password@host:port/name or postgres://…", "required"},

@@ -16,6 +16,11 @@ import (
 	"seckill/ent/deployment"
 	"seckill/ent/effect"
 	"seckill/ent/fence"
+	"seckill/ent/hotbuyer"
+	"seckill/ent/hothold"
+	"seckill/ent/hotintent"
+	"seckill/ent/hotrequest"
+	"seckill/ent/hotsale"
 	"seckill/ent/order"
 	"seckill/ent/quota"
 	"seckill/ent/stock"
@@ -43,6 +48,16 @@ type Client struct {
 	Effect *EffectClient
 	// Fence is the client for interacting with the Fence builders.
 	Fence *FenceClient
+	// HotBuyer is the client for interacting with the HotBuyer builders.
+	HotBuyer *HotBuyerClient
+	// HotHold is the client for interacting with the HotHold builders.
+	HotHold *HotHoldClient
+	// HotIntent is the client for interacting with the HotIntent builders.
+	HotIntent *HotIntentClient
+	// HotRequest is the client for interacting with the HotRequest builders.
+	HotRequest *HotRequestClient
+	// HotSale is the client for interacting with the HotSale builders.
+	HotSale *HotSaleClient
 	// Order is the client for interacting with the Order builders.
 	Order *OrderClient
 	// Quota is the client for interacting with the Quota builders.
@@ -67,6 +82,11 @@ func (c *Client) init() {
 	c.Deployment = NewDeploymentClient(c.config)
 	c.Effect = NewEffectClient(c.config)
 	c.Fence = NewFenceClient(c.config)
+	c.HotBuyer = NewHotBuyerClient(c.config)
+	c.HotHold = NewHotHoldClient(c.config)
+	c.HotIntent = NewHotIntentClient(c.config)
+	c.HotRequest = NewHotRequestClient(c.config)
+	c.HotSale = NewHotSaleClient(c.config)
 	c.Order = NewOrderClient(c.config)
 	c.Quota = NewQuotaClient(c.config)
 	c.Stock = NewStockClient(c.config)
@@ -168,6 +188,11 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Deployment: NewDeploymentClient(cfg),
 		Effect:     NewEffectClient(cfg),
 		Fence:      NewFenceClient(cfg),
+		HotBuyer:   NewHotBuyerClient(cfg),
+		HotHold:    NewHotHoldClient(cfg),
+		HotIntent:  NewHotIntentClient(cfg),
+		HotRequest: NewHotRequestClient(cfg),
+		HotSale:    NewHotSaleClient(cfg),
 		Order:      NewOrderClient(cfg),
 		Quota:      NewQuotaClient(cfg),
 		Stock:      NewStockClient(cfg),
@@ -196,6 +221,11 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Deployment: NewDeploymentClient(cfg),
 		Effect:     NewEffectClient(cfg),
 		Fence:      NewFenceClient(cfg),
+		HotBuyer:   NewHotBuyerClient(cfg),
+		HotHold:    NewHotHoldClient(cfg),
+		HotIntent:  NewHotIntentClient(cfg),
+		HotRequest: NewHotRequestClient(cfg),
+		HotSale:    NewHotSaleClient(cfg),
 		Order:      NewOrderClient(cfg),
 		Quota:      NewQuotaClient(cfg),
 		Stock:      NewStockClient(cfg),
@@ -229,8 +259,9 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.Activity, c.DeadLetter, c.Deployment, c.Effect, c.Fence, c.Order, c.Quota,
-		c.Stock, c.StockEdit,
+		c.Activity, c.DeadLetter, c.Deployment, c.Effect, c.Fence, c.HotBuyer,
+		c.HotHold, c.HotIntent, c.HotRequest, c.HotSale, c.Order, c.Quota, c.Stock,
+		c.StockEdit,
 	} {
 		n.Use(hooks...)
 	}
@@ -240,8 +271,9 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.Activity, c.DeadLetter, c.Deployment, c.Effect, c.Fence, c.Order, c.Quota,
-		c.Stock, c.StockEdit,
+		c.Activity, c.DeadLetter, c.Deployment, c.Effect, c.Fence, c.HotBuyer,
+		c.HotHold, c.HotIntent, c.HotRequest, c.HotSale, c.Order, c.Quota, c.Stock,
+		c.StockEdit,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -260,6 +292,16 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Effect.mutate(ctx, m)
 	case *FenceMutation:
 		return c.Fence.mutate(ctx, m)
+	case *HotBuyerMutation:
+		return c.HotBuyer.mutate(ctx, m)
+	case *HotHoldMutation:
+		return c.HotHold.mutate(ctx, m)
+	case *HotIntentMutation:
+		return c.HotIntent.mutate(ctx, m)
+	case *HotRequestMutation:
+		return c.HotRequest.mutate(ctx, m)
+	case *HotSaleMutation:
+		return c.HotSale.mutate(ctx, m)
 	case *OrderMutation:
 		return c.Order.mutate(ctx, m)
 	case *QuotaMutation:
@@ -938,6 +980,671 @@ func (c *FenceClient) mutate(ctx context.Context, m *FenceMutation) (Value, erro
 	}
 }
 
+// HotBuyerClient is a client for the HotBuyer schema.
+type HotBuyerClient struct {
+	config
+}
+
+// NewHotBuyerClient returns a client for the HotBuyer from the given config.
+func NewHotBuyerClient(c config) *HotBuyerClient {
+	return &HotBuyerClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `hotbuyer.Hooks(f(g(h())))`.
+func (c *HotBuyerClient) Use(hooks ...Hook) {
+	c.hooks.HotBuyer = append(c.hooks.HotBuyer, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `hotbuyer.Intercept(f(g(h())))`.
+func (c *HotBuyerClient) Intercept(interceptors ...Interceptor) {
+	c.inters.HotBuyer = append(c.inters.HotBuyer, interceptors...)
+}
+
+// Create returns a builder for creating a HotBuyer entity.
+func (c *HotBuyerClient) Create() *HotBuyerCreate {
+	mutation := newHotBuyerMutation(c.config, OpCreate)
+	return &HotBuyerCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of HotBuyer entities.
+func (c *HotBuyerClient) CreateBulk(builders ...*HotBuyerCreate) *HotBuyerCreateBulk {
+	return &HotBuyerCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *HotBuyerClient) MapCreateBulk(slice any, setFunc func(*HotBuyerCreate, int)) *HotBuyerCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &HotBuyerCreateBulk{err: fmt.Errorf("calling to HotBuyerClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*HotBuyerCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &HotBuyerCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for HotBuyer.
+func (c *HotBuyerClient) Update() *HotBuyerUpdate {
+	mutation := newHotBuyerMutation(c.config, OpUpdate)
+	return &HotBuyerUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *HotBuyerClient) UpdateOne(_m *HotBuyer) *HotBuyerUpdateOne {
+	mutation := newHotBuyerMutation(c.config, OpUpdateOne, withHotBuyer(_m))
+	return &HotBuyerUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *HotBuyerClient) UpdateOneID(id string) *HotBuyerUpdateOne {
+	mutation := newHotBuyerMutation(c.config, OpUpdateOne, withHotBuyerID(id))
+	return &HotBuyerUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for HotBuyer.
+func (c *HotBuyerClient) Delete() *HotBuyerDelete {
+	mutation := newHotBuyerMutation(c.config, OpDelete)
+	return &HotBuyerDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *HotBuyerClient) DeleteOne(_m *HotBuyer) *HotBuyerDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *HotBuyerClient) DeleteOneID(id string) *HotBuyerDeleteOne {
+	builder := c.Delete().Where(hotbuyer.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &HotBuyerDeleteOne{builder}
+}
+
+// Query returns a query builder for HotBuyer.
+func (c *HotBuyerClient) Query() *HotBuyerQuery {
+	return &HotBuyerQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeHotBuyer},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a HotBuyer entity by its id.
+func (c *HotBuyerClient) Get(ctx context.Context, id string) (*HotBuyer, error) {
+	return c.Query().Where(hotbuyer.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *HotBuyerClient) GetX(ctx context.Context, id string) *HotBuyer {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *HotBuyerClient) Hooks() []Hook {
+	return c.hooks.HotBuyer
+}
+
+// Interceptors returns the client interceptors.
+func (c *HotBuyerClient) Interceptors() []Interceptor {
+	return c.inters.HotBuyer
+}
+
+func (c *HotBuyerClient) mutate(ctx context.Context, m *HotBuyerMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&HotBuyerCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&HotBuyerUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&HotBuyerUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&HotBuyerDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown HotBuyer mutation op: %q", m.Op())
+	}
+}
+
+// HotHoldClient is a client for the HotHold schema.
+type HotHoldClient struct {
+	config
+}
+
+// NewHotHoldClient returns a client for the HotHold from the given config.
+func NewHotHoldClient(c config) *HotHoldClient {
+	return &HotHoldClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `hothold.Hooks(f(g(h())))`.
+func (c *HotHoldClient) Use(hooks ...Hook) {
+	c.hooks.HotHold = append(c.hooks.HotHold, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `hothold.Intercept(f(g(h())))`.
+func (c *HotHoldClient) Intercept(interceptors ...Interceptor) {
+	c.inters.HotHold = append(c.inters.HotHold, interceptors...)
+}
+
+// Create returns a builder for creating a HotHold entity.
+func (c *HotHoldClient) Create() *HotHoldCreate {
+	mutation := newHotHoldMutation(c.config, OpCreate)
+	return &HotHoldCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of HotHold entities.
+func (c *HotHoldClient) CreateBulk(builders ...*HotHoldCreate) *HotHoldCreateBulk {
+	return &HotHoldCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *HotHoldClient) MapCreateBulk(slice any, setFunc func(*HotHoldCreate, int)) *HotHoldCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &HotHoldCreateBulk{err: fmt.Errorf("calling to HotHoldClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*HotHoldCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &HotHoldCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for HotHold.
+func (c *HotHoldClient) Update() *HotHoldUpdate {
+	mutation := newHotHoldMutation(c.config, OpUpdate)
+	return &HotHoldUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *HotHoldClient) UpdateOne(_m *HotHold) *HotHoldUpdateOne {
+	mutation := newHotHoldMutation(c.config, OpUpdateOne, withHotHold(_m))
+	return &HotHoldUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *HotHoldClient) UpdateOneID(id string) *HotHoldUpdateOne {
+	mutation := newHotHoldMutation(c.config, OpUpdateOne, withHotHoldID(id))
+	return &HotHoldUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for HotHold.
+func (c *HotHoldClient) Delete() *HotHoldDelete {
+	mutation := newHotHoldMutation(c.config, OpDelete)
+	return &HotHoldDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *HotHoldClient) DeleteOne(_m *HotHold) *HotHoldDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *HotHoldClient) DeleteOneID(id string) *HotHoldDeleteOne {
+	builder := c.Delete().Where(hothold.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &HotHoldDeleteOne{builder}
+}
+
+// Query returns a query builder for HotHold.
+func (c *HotHoldClient) Query() *HotHoldQuery {
+	return &HotHoldQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeHotHold},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a HotHold entity by its id.
+func (c *HotHoldClient) Get(ctx context.Context, id string) (*HotHold, error) {
+	return c.Query().Where(hothold.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *HotHoldClient) GetX(ctx context.Context, id string) *HotHold {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *HotHoldClient) Hooks() []Hook {
+	return c.hooks.HotHold
+}
+
+// Interceptors returns the client interceptors.
+func (c *HotHoldClient) Interceptors() []Interceptor {
+	return c.inters.HotHold
+}
+
+func (c *HotHoldClient) mutate(ctx context.Context, m *HotHoldMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&HotHoldCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&HotHoldUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&HotHoldUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&HotHoldDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown HotHold mutation op: %q", m.Op())
+	}
+}
+
+// HotIntentClient is a client for the HotIntent schema.
+type HotIntentClient struct {
+	config
+}
+
+// NewHotIntentClient returns a client for the HotIntent from the given config.
+func NewHotIntentClient(c config) *HotIntentClient {
+	return &HotIntentClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `hotintent.Hooks(f(g(h())))`.
+func (c *HotIntentClient) Use(hooks ...Hook) {
+	c.hooks.HotIntent = append(c.hooks.HotIntent, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `hotintent.Intercept(f(g(h())))`.
+func (c *HotIntentClient) Intercept(interceptors ...Interceptor) {
+	c.inters.HotIntent = append(c.inters.HotIntent, interceptors...)
+}
+
+// Create returns a builder for creating a HotIntent entity.
+func (c *HotIntentClient) Create() *HotIntentCreate {
+	mutation := newHotIntentMutation(c.config, OpCreate)
+	return &HotIntentCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of HotIntent entities.
+func (c *HotIntentClient) CreateBulk(builders ...*HotIntentCreate) *HotIntentCreateBulk {
+	return &HotIntentCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *HotIntentClient) MapCreateBulk(slice any, setFunc func(*HotIntentCreate, int)) *HotIntentCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &HotIntentCreateBulk{err: fmt.Errorf("calling to HotIntentClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*HotIntentCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &HotIntentCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for HotIntent.
+func (c *HotIntentClient) Update() *HotIntentUpdate {
+	mutation := newHotIntentMutation(c.config, OpUpdate)
+	return &HotIntentUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *HotIntentClient) UpdateOne(_m *HotIntent) *HotIntentUpdateOne {
+	mutation := newHotIntentMutation(c.config, OpUpdateOne, withHotIntent(_m))
+	return &HotIntentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *HotIntentClient) UpdateOneID(id int64) *HotIntentUpdateOne {
+	mutation := newHotIntentMutation(c.config, OpUpdateOne, withHotIntentID(id))
+	return &HotIntentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for HotIntent.
+func (c *HotIntentClient) Delete() *HotIntentDelete {
+	mutation := newHotIntentMutation(c.config, OpDelete)
+	return &HotIntentDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *HotIntentClient) DeleteOne(_m *HotIntent) *HotIntentDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *HotIntentClient) DeleteOneID(id int64) *HotIntentDeleteOne {
+	builder := c.Delete().Where(hotintent.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &HotIntentDeleteOne{builder}
+}
+
+// Query returns a query builder for HotIntent.
+func (c *HotIntentClient) Query() *HotIntentQuery {
+	return &HotIntentQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeHotIntent},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a HotIntent entity by its id.
+func (c *HotIntentClient) Get(ctx context.Context, id int64) (*HotIntent, error) {
+	return c.Query().Where(hotintent.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *HotIntentClient) GetX(ctx context.Context, id int64) *HotIntent {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *HotIntentClient) Hooks() []Hook {
+	return c.hooks.HotIntent
+}
+
+// Interceptors returns the client interceptors.
+func (c *HotIntentClient) Interceptors() []Interceptor {
+	return c.inters.HotIntent
+}
+
+func (c *HotIntentClient) mutate(ctx context.Context, m *HotIntentMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&HotIntentCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&HotIntentUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&HotIntentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&HotIntentDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown HotIntent mutation op: %q", m.Op())
+	}
+}
+
+// HotRequestClient is a client for the HotRequest schema.
+type HotRequestClient struct {
+	config
+}
+
+// NewHotRequestClient returns a client for the HotRequest from the given config.
+func NewHotRequestClient(c config) *HotRequestClient {
+	return &HotRequestClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `hotrequest.Hooks(f(g(h())))`.
+func (c *HotRequestClient) Use(hooks ...Hook) {
+	c.hooks.HotRequest = append(c.hooks.HotRequest, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `hotrequest.Intercept(f(g(h())))`.
+func (c *HotRequestClient) Intercept(interceptors ...Interceptor) {
+	c.inters.HotRequest = append(c.inters.HotRequest, interceptors...)
+}
+
+// Create returns a builder for creating a HotRequest entity.
+func (c *HotRequestClient) Create() *HotRequestCreate {
+	mutation := newHotRequestMutation(c.config, OpCreate)
+	return &HotRequestCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of HotRequest entities.
+func (c *HotRequestClient) CreateBulk(builders ...*HotRequestCreate) *HotRequestCreateBulk {
+	return &HotRequestCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *HotRequestClient) MapCreateBulk(slice any, setFunc func(*HotRequestCreate, int)) *HotRequestCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &HotRequestCreateBulk{err: fmt.Errorf("calling to HotRequestClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*HotRequestCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &HotRequestCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for HotRequest.
+func (c *HotRequestClient) Update() *HotRequestUpdate {
+	mutation := newHotRequestMutation(c.config, OpUpdate)
+	return &HotRequestUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *HotRequestClient) UpdateOne(_m *HotRequest) *HotRequestUpdateOne {
+	mutation := newHotRequestMutation(c.config, OpUpdateOne, withHotRequest(_m))
+	return &HotRequestUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *HotRequestClient) UpdateOneID(id string) *HotRequestUpdateOne {
+	mutation := newHotRequestMutation(c.config, OpUpdateOne, withHotRequestID(id))
+	return &HotRequestUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for HotRequest.
+func (c *HotRequestClient) Delete() *HotRequestDelete {
+	mutation := newHotRequestMutation(c.config, OpDelete)
+	return &HotRequestDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *HotRequestClient) DeleteOne(_m *HotRequest) *HotRequestDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *HotRequestClient) DeleteOneID(id string) *HotRequestDeleteOne {
+	builder := c.Delete().Where(hotrequest.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &HotRequestDeleteOne{builder}
+}
+
+// Query returns a query builder for HotRequest.
+func (c *HotRequestClient) Query() *HotRequestQuery {
+	return &HotRequestQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeHotRequest},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a HotRequest entity by its id.
+func (c *HotRequestClient) Get(ctx context.Context, id string) (*HotRequest, error) {
+	return c.Query().Where(hotrequest.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *HotRequestClient) GetX(ctx context.Context, id string) *HotRequest {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *HotRequestClient) Hooks() []Hook {
+	return c.hooks.HotRequest
+}
+
+// Interceptors returns the client interceptors.
+func (c *HotRequestClient) Interceptors() []Interceptor {
+	return c.inters.HotRequest
+}
+
+func (c *HotRequestClient) mutate(ctx context.Context, m *HotRequestMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&HotRequestCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&HotRequestUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&HotRequestUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&HotRequestDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown HotRequest mutation op: %q", m.Op())
+	}
+}
+
+// HotSaleClient is a client for the HotSale schema.
+type HotSaleClient struct {
+	config
+}
+
+// NewHotSaleClient returns a client for the HotSale from the given config.
+func NewHotSaleClient(c config) *HotSaleClient {
+	return &HotSaleClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `hotsale.Hooks(f(g(h())))`.
+func (c *HotSaleClient) Use(hooks ...Hook) {
+	c.hooks.HotSale = append(c.hooks.HotSale, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `hotsale.Intercept(f(g(h())))`.
+func (c *HotSaleClient) Intercept(interceptors ...Interceptor) {
+	c.inters.HotSale = append(c.inters.HotSale, interceptors...)
+}
+
+// Create returns a builder for creating a HotSale entity.
+func (c *HotSaleClient) Create() *HotSaleCreate {
+	mutation := newHotSaleMutation(c.config, OpCreate)
+	return &HotSaleCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of HotSale entities.
+func (c *HotSaleClient) CreateBulk(builders ...*HotSaleCreate) *HotSaleCreateBulk {
+	return &HotSaleCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *HotSaleClient) MapCreateBulk(slice any, setFunc func(*HotSaleCreate, int)) *HotSaleCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &HotSaleCreateBulk{err: fmt.Errorf("calling to HotSaleClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*HotSaleCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &HotSaleCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for HotSale.
+func (c *HotSaleClient) Update() *HotSaleUpdate {
+	mutation := newHotSaleMutation(c.config, OpUpdate)
+	return &HotSaleUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *HotSaleClient) UpdateOne(_m *HotSale) *HotSaleUpdateOne {
+	mutation := newHotSaleMutation(c.config, OpUpdateOne, withHotSale(_m))
+	return &HotSaleUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *HotSaleClient) UpdateOneID(id string) *HotSaleUpdateOne {
+	mutation := newHotSaleMutation(c.config, OpUpdateOne, withHotSaleID(id))
+	return &HotSaleUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for HotSale.
+func (c *HotSaleClient) Delete() *HotSaleDelete {
+	mutation := newHotSaleMutation(c.config, OpDelete)
+	return &HotSaleDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *HotSaleClient) DeleteOne(_m *HotSale) *HotSaleDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *HotSaleClient) DeleteOneID(id string) *HotSaleDeleteOne {
+	builder := c.Delete().Where(hotsale.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &HotSaleDeleteOne{builder}
+}
+
+// Query returns a query builder for HotSale.
+func (c *HotSaleClient) Query() *HotSaleQuery {
+	return &HotSaleQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeHotSale},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a HotSale entity by its id.
+func (c *HotSaleClient) Get(ctx context.Context, id string) (*HotSale, error) {
+	return c.Query().Where(hotsale.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *HotSaleClient) GetX(ctx context.Context, id string) *HotSale {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *HotSaleClient) Hooks() []Hook {
+	return c.hooks.HotSale
+}
+
+// Interceptors returns the client interceptors.
+func (c *HotSaleClient) Interceptors() []Interceptor {
+	return c.inters.HotSale
+}
+
+func (c *HotSaleClient) mutate(ctx context.Context, m *HotSaleMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&HotSaleCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&HotSaleUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&HotSaleUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&HotSaleDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown HotSale mutation op: %q", m.Op())
+	}
+}
+
 // OrderClient is a client for the Order schema.
 type OrderClient struct {
 	config
@@ -1473,12 +2180,12 @@ func (c *StockEditClient) mutate(ctx context.Context, m *StockEditMutation) (Val
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		Activity, DeadLetter, Deployment, Effect, Fence, Order, Quota, Stock,
-		StockEdit []ent.Hook
+		Activity, DeadLetter, Deployment, Effect, Fence, HotBuyer, HotHold, HotIntent,
+		HotRequest, HotSale, Order, Quota, Stock, StockEdit []ent.Hook
 	}
 	inters struct {
-		Activity, DeadLetter, Deployment, Effect, Fence, Order, Quota, Stock,
-		StockEdit []ent.Interceptor
+		Activity, DeadLetter, Deployment, Effect, Fence, HotBuyer, HotHold, HotIntent,
+		HotRequest, HotSale, Order, Quota, Stock, StockEdit []ent.Interceptor
 	}
 )
 

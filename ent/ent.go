@@ -12,6 +12,11 @@ import (
 	"seckill/ent/deployment"
 	"seckill/ent/effect"
 	"seckill/ent/fence"
+	"seckill/ent/hotbuyer"
+	"seckill/ent/hothold"
+	"seckill/ent/hotintent"
+	"seckill/ent/hotrequest"
+	"seckill/ent/hotsale"
 	"seckill/ent/order"
 	"seckill/ent/quota"
 	"seckill/ent/stock"
@@ -86,6 +91,11 @@ func checkColumn(t, c string) error {
 			deployment.Table: deployment.ValidColumn,
 			effect.Table:     effect.ValidColumn,
 			fence.Table:      fence.ValidColumn,
+			hotbuyer.Table:   hotbuyer.ValidColumn,
+			hothold.Table:    hothold.ValidColumn,
+			hotintent.Table:  hotintent.ValidColumn,
+			hotrequest.Table: hotrequest.ValidColumn,
+			hotsale.Table:    hotsale.ValidColumn,
 			order.Table:      order.ValidColumn,
 			quota.Table:      quota.ValidColumn,
 			stock.Table:      stock.ValidColumn,

@@ -11,6 +11,11 @@ import (
 	"seckill/ent/deployment"
 	"seckill/ent/effect"
 	"seckill/ent/fence"
+	"seckill/ent/hotbuyer"
+	"seckill/ent/hothold"
+	"seckill/ent/hotintent"
+	"seckill/ent/hotrequest"
+	"seckill/ent/hotsale"
 	"seckill/ent/order"
 	"seckill/ent/predicate"
 	"seckill/ent/quota"
@@ -36,6 +41,11 @@ const (
 	TypeDeployment = "Deployment"
 	TypeEffect     = "Effect"
 	TypeFence      = "Fence"
+	TypeHotBuyer   = "HotBuyer"
+	TypeHotHold    = "HotHold"
+	TypeHotIntent  = "HotIntent"
+	TypeHotRequest = "HotRequest"
+	TypeHotSale    = "HotSale"
 	TypeOrder      = "Order"
 	TypeQuota      = "Quota"
 	TypeStock      = "Stock"
@@ -2765,6 +2775,3667 @@ func (m *FenceMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *FenceMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Fence edge %s", name)
+}
+
+// HotBuyerMutation represents an operation that mutates the HotBuyer nodes in the graph.
+type HotBuyerMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *string
+	units         *int64
+	addunits      *int64
+	cap           *int64
+	addcap        *int64
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*HotBuyer, error)
+	predicates    []predicate.HotBuyer
+}
+
+var _ ent.Mutation = (*HotBuyerMutation)(nil)
+
+// hotbuyerOption allows management of the mutation configuration using functional options.
+type hotbuyerOption func(*HotBuyerMutation)
+
+// newHotBuyerMutation creates new mutation for the HotBuyer entity.
+func newHotBuyerMutation(c config, op Op, opts ...hotbuyerOption) *HotBuyerMutation {
+	m := &HotBuyerMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeHotBuyer,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withHotBuyerID sets the ID field of the mutation.
+func withHotBuyerID(id string) hotbuyerOption {
+	return func(m *HotBuyerMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *HotBuyer
+		)
+		m.oldValue = func(ctx context.Context) (*HotBuyer, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().HotBuyer.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withHotBuyer sets the old HotBuyer of the mutation.
+func withHotBuyer(node *HotBuyer) hotbuyerOption {
+	return func(m *HotBuyerMutation) {
+		m.oldValue = func(context.Context) (*HotBuyer, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m HotBuyerMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m HotBuyerMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of HotBuyer entities.
+func (m *HotBuyerMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *HotBuyerMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *HotBuyerMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().HotBuyer.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetUnits sets the "units" field.
+func (m *HotBuyerMutation) SetUnits(i int64) {
+	m.units = &i
+	m.addunits = nil
+}
+
+// Units returns the value of the "units" field in the mutation.
+func (m *HotBuyerMutation) Units() (r int64, exists bool) {
+	v := m.units
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUnits returns the old "units" field's value of the HotBuyer entity.
+// If the HotBuyer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotBuyerMutation) OldUnits(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUnits is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUnits requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUnits: %w", err)
+	}
+	return oldValue.Units, nil
+}
+
+// AddUnits adds i to the "units" field.
+func (m *HotBuyerMutation) AddUnits(i int64) {
+	if m.addunits != nil {
+		*m.addunits += i
+	} else {
+		m.addunits = &i
+	}
+}
+
+// AddedUnits returns the value that was added to the "units" field in this mutation.
+func (m *HotBuyerMutation) AddedUnits() (r int64, exists bool) {
+	v := m.addunits
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetUnits resets all changes to the "units" field.
+func (m *HotBuyerMutation) ResetUnits() {
+	m.units = nil
+	m.addunits = nil
+}
+
+// SetCap sets the "cap" field.
+func (m *HotBuyerMutation) SetCap(i int64) {
+	m.cap = &i
+	m.addcap = nil
+}
+
+// Cap returns the value of the "cap" field in the mutation.
+func (m *HotBuyerMutation) Cap() (r int64, exists bool) {
+	v := m.cap
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCap returns the old "cap" field's value of the HotBuyer entity.
+// If the HotBuyer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotBuyerMutation) OldCap(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCap is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCap requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCap: %w", err)
+	}
+	return oldValue.Cap, nil
+}
+
+// AddCap adds i to the "cap" field.
+func (m *HotBuyerMutation) AddCap(i int64) {
+	if m.addcap != nil {
+		*m.addcap += i
+	} else {
+		m.addcap = &i
+	}
+}
+
+// AddedCap returns the value that was added to the "cap" field in this mutation.
+func (m *HotBuyerMutation) AddedCap() (r int64, exists bool) {
+	v := m.addcap
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCap resets all changes to the "cap" field.
+func (m *HotBuyerMutation) ResetCap() {
+	m.cap = nil
+	m.addcap = nil
+}
+
+// Where appends a list predicates to the HotBuyerMutation builder.
+func (m *HotBuyerMutation) Where(ps ...predicate.HotBuyer) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the HotBuyerMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *HotBuyerMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.HotBuyer, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *HotBuyerMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *HotBuyerMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (HotBuyer).
+func (m *HotBuyerMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *HotBuyerMutation) Fields() []string {
+	fields := make([]string, 0, 2)
+	if m.units != nil {
+		fields = append(fields, hotbuyer.FieldUnits)
+	}
+	if m.cap != nil {
+		fields = append(fields, hotbuyer.FieldCap)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *HotBuyerMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case hotbuyer.FieldUnits:
+		return m.Units()
+	case hotbuyer.FieldCap:
+		return m.Cap()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *HotBuyerMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case hotbuyer.FieldUnits:
+		return m.OldUnits(ctx)
+	case hotbuyer.FieldCap:
+		return m.OldCap(ctx)
+	}
+	return nil, fmt.Errorf("unknown HotBuyer field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *HotBuyerMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case hotbuyer.FieldUnits:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUnits(v)
+		return nil
+	case hotbuyer.FieldCap:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCap(v)
+		return nil
+	}
+	return fmt.Errorf("unknown HotBuyer field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *HotBuyerMutation) AddedFields() []string {
+	var fields []string
+	if m.addunits != nil {
+		fields = append(fields, hotbuyer.FieldUnits)
+	}
+	if m.addcap != nil {
+		fields = append(fields, hotbuyer.FieldCap)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *HotBuyerMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case hotbuyer.FieldUnits:
+		return m.AddedUnits()
+	case hotbuyer.FieldCap:
+		return m.AddedCap()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *HotBuyerMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case hotbuyer.FieldUnits:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddUnits(v)
+		return nil
+	case hotbuyer.FieldCap:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCap(v)
+		return nil
+	}
+	return fmt.Errorf("unknown HotBuyer numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *HotBuyerMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *HotBuyerMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *HotBuyerMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown HotBuyer nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *HotBuyerMutation) ResetField(name string) error {
+	switch name {
+	case hotbuyer.FieldUnits:
+		m.ResetUnits()
+		return nil
+	case hotbuyer.FieldCap:
+		m.ResetCap()
+		return nil
+	}
+	return fmt.Errorf("unknown HotBuyer field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *HotBuyerMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *HotBuyerMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *HotBuyerMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *HotBuyerMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *HotBuyerMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *HotBuyerMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *HotBuyerMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown HotBuyer unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *HotBuyerMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown HotBuyer edge %s", name)
+}
+
+// HotHoldMutation represents an operation that mutates the HotHold nodes in the graph.
+type HotHoldMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *string
+	buyer         *string
+	request       *string
+	quantity      *int64
+	addquantity   *int64
+	state         *string
+	created_at    *int64
+	addcreated_at *int64
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*HotHold, error)
+	predicates    []predicate.HotHold
+}
+
+var _ ent.Mutation = (*HotHoldMutation)(nil)
+
+// hotholdOption allows management of the mutation configuration using functional options.
+type hotholdOption func(*HotHoldMutation)
+
+// newHotHoldMutation creates new mutation for the HotHold entity.
+func newHotHoldMutation(c config, op Op, opts ...hotholdOption) *HotHoldMutation {
+	m := &HotHoldMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeHotHold,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withHotHoldID sets the ID field of the mutation.
+func withHotHoldID(id string) hotholdOption {
+	return func(m *HotHoldMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *HotHold
+		)
+		m.oldValue = func(ctx context.Context) (*HotHold, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().HotHold.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withHotHold sets the old HotHold of the mutation.
+func withHotHold(node *HotHold) hotholdOption {
+	return func(m *HotHoldMutation) {
+		m.oldValue = func(context.Context) (*HotHold, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m HotHoldMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m HotHoldMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of HotHold entities.
+func (m *HotHoldMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *HotHoldMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *HotHoldMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().HotHold.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetBuyer sets the "buyer" field.
+func (m *HotHoldMutation) SetBuyer(s string) {
+	m.buyer = &s
+}
+
+// Buyer returns the value of the "buyer" field in the mutation.
+func (m *HotHoldMutation) Buyer() (r string, exists bool) {
+	v := m.buyer
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBuyer returns the old "buyer" field's value of the HotHold entity.
+// If the HotHold object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotHoldMutation) OldBuyer(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBuyer is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBuyer requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBuyer: %w", err)
+	}
+	return oldValue.Buyer, nil
+}
+
+// ResetBuyer resets all changes to the "buyer" field.
+func (m *HotHoldMutation) ResetBuyer() {
+	m.buyer = nil
+}
+
+// SetRequest sets the "request" field.
+func (m *HotHoldMutation) SetRequest(s string) {
+	m.request = &s
+}
+
+// Request returns the value of the "request" field in the mutation.
+func (m *HotHoldMutation) Request() (r string, exists bool) {
+	v := m.request
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRequest returns the old "request" field's value of the HotHold entity.
+// If the HotHold object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotHoldMutation) OldRequest(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRequest is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRequest requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRequest: %w", err)
+	}
+	return oldValue.Request, nil
+}
+
+// ResetRequest resets all changes to the "request" field.
+func (m *HotHoldMutation) ResetRequest() {
+	m.request = nil
+}
+
+// SetQuantity sets the "quantity" field.
+func (m *HotHoldMutation) SetQuantity(i int64) {
+	m.quantity = &i
+	m.addquantity = nil
+}
+
+// Quantity returns the value of the "quantity" field in the mutation.
+func (m *HotHoldMutation) Quantity() (r int64, exists bool) {
+	v := m.quantity
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldQuantity returns the old "quantity" field's value of the HotHold entity.
+// If the HotHold object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotHoldMutation) OldQuantity(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldQuantity is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldQuantity requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldQuantity: %w", err)
+	}
+	return oldValue.Quantity, nil
+}
+
+// AddQuantity adds i to the "quantity" field.
+func (m *HotHoldMutation) AddQuantity(i int64) {
+	if m.addquantity != nil {
+		*m.addquantity += i
+	} else {
+		m.addquantity = &i
+	}
+}
+
+// AddedQuantity returns the value that was added to the "quantity" field in this mutation.
+func (m *HotHoldMutation) AddedQuantity() (r int64, exists bool) {
+	v := m.addquantity
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetQuantity resets all changes to the "quantity" field.
+func (m *HotHoldMutation) ResetQuantity() {
+	m.quantity = nil
+	m.addquantity = nil
+}
+
+// SetState sets the "state" field.
+func (m *HotHoldMutation) SetState(s string) {
+	m.state = &s
+}
+
+// State returns the value of the "state" field in the mutation.
+func (m *HotHoldMutation) State() (r string, exists bool) {
+	v := m.state
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldState returns the old "state" field's value of the HotHold entity.
+// If the HotHold object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotHoldMutation) OldState(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldState is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldState requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldState: %w", err)
+	}
+	return oldValue.State, nil
+}
+
+// ResetState resets all changes to the "state" field.
+func (m *HotHoldMutation) ResetState() {
+	m.state = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *HotHoldMutation) SetCreatedAt(i int64) {
+	m.created_at = &i
+	m.addcreated_at = nil
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *HotHoldMutation) CreatedAt() (r int64, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the HotHold entity.
+// If the HotHold object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotHoldMutation) OldCreatedAt(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// AddCreatedAt adds i to the "created_at" field.
+func (m *HotHoldMutation) AddCreatedAt(i int64) {
+	if m.addcreated_at != nil {
+		*m.addcreated_at += i
+	} else {
+		m.addcreated_at = &i
+	}
+}
+
+// AddedCreatedAt returns the value that was added to the "created_at" field in this mutation.
+func (m *HotHoldMutation) AddedCreatedAt() (r int64, exists bool) {
+	v := m.addcreated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *HotHoldMutation) ResetCreatedAt() {
+	m.created_at = nil
+	m.addcreated_at = nil
+}
+
+// Where appends a list predicates to the HotHoldMutation builder.
+func (m *HotHoldMutation) Where(ps ...predicate.HotHold) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the HotHoldMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *HotHoldMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.HotHold, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *HotHoldMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *HotHoldMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (HotHold).
+func (m *HotHoldMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *HotHoldMutation) Fields() []string {
+	fields := make([]string, 0, 5)
+	if m.buyer != nil {
+		fields = append(fields, hothold.FieldBuyer)
+	}
+	if m.request != nil {
+		fields = append(fields, hothold.FieldRequest)
+	}
+	if m.quantity != nil {
+		fields = append(fields, hothold.FieldQuantity)
+	}
+	if m.state != nil {
+		fields = append(fields, hothold.FieldState)
+	}
+	if m.created_at != nil {
+		fields = append(fields, hothold.FieldCreatedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *HotHoldMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case hothold.FieldBuyer:
+		return m.Buyer()
+	case hothold.FieldRequest:
+		return m.Request()
+	case hothold.FieldQuantity:
+		return m.Quantity()
+	case hothold.FieldState:
+		return m.State()
+	case hothold.FieldCreatedAt:
+		return m.CreatedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *HotHoldMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case hothold.FieldBuyer:
+		return m.OldBuyer(ctx)
+	case hothold.FieldRequest:
+		return m.OldRequest(ctx)
+	case hothold.FieldQuantity:
+		return m.OldQuantity(ctx)
+	case hothold.FieldState:
+		return m.OldState(ctx)
+	case hothold.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown HotHold field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *HotHoldMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case hothold.FieldBuyer:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBuyer(v)
+		return nil
+	case hothold.FieldRequest:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRequest(v)
+		return nil
+	case hothold.FieldQuantity:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetQuantity(v)
+		return nil
+	case hothold.FieldState:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetState(v)
+		return nil
+	case hothold.FieldCreatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown HotHold field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *HotHoldMutation) AddedFields() []string {
+	var fields []string
+	if m.addquantity != nil {
+		fields = append(fields, hothold.FieldQuantity)
+	}
+	if m.addcreated_at != nil {
+		fields = append(fields, hothold.FieldCreatedAt)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *HotHoldMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case hothold.FieldQuantity:
+		return m.AddedQuantity()
+	case hothold.FieldCreatedAt:
+		return m.AddedCreatedAt()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *HotHoldMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case hothold.FieldQuantity:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddQuantity(v)
+		return nil
+	case hothold.FieldCreatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCreatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown HotHold numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *HotHoldMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *HotHoldMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *HotHoldMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown HotHold nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *HotHoldMutation) ResetField(name string) error {
+	switch name {
+	case hothold.FieldBuyer:
+		m.ResetBuyer()
+		return nil
+	case hothold.FieldRequest:
+		m.ResetRequest()
+		return nil
+	case hothold.FieldQuantity:
+		m.ResetQuantity()
+		return nil
+	case hothold.FieldState:
+		m.ResetState()
+		return nil
+	case hothold.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown HotHold field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *HotHoldMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *HotHoldMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *HotHoldMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *HotHoldMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *HotHoldMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *HotHoldMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *HotHoldMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown HotHold unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *HotHoldMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown HotHold edge %s", name)
+}
+
+// HotIntentMutation represents an operation that mutates the HotIntent nodes in the graph.
+type HotIntentMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *int64
+	part          *int64
+	addpart       *int64
+	sale          *string
+	epoch         *int64
+	addepoch      *int64
+	orders        *int64
+	addorders     *int64
+	units         *int64
+	addunits      *int64
+	payload       *[]byte
+	attempts      *int64
+	addattempts   *int64
+	due_at        *int64
+	adddue_at     *int64
+	created_at    *int64
+	addcreated_at *int64
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*HotIntent, error)
+	predicates    []predicate.HotIntent
+}
+
+var _ ent.Mutation = (*HotIntentMutation)(nil)
+
+// hotintentOption allows management of the mutation configuration using functional options.
+type hotintentOption func(*HotIntentMutation)
+
+// newHotIntentMutation creates new mutation for the HotIntent entity.
+func newHotIntentMutation(c config, op Op, opts ...hotintentOption) *HotIntentMutation {
+	m := &HotIntentMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeHotIntent,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withHotIntentID sets the ID field of the mutation.
+func withHotIntentID(id int64) hotintentOption {
+	return func(m *HotIntentMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *HotIntent
+		)
+		m.oldValue = func(ctx context.Context) (*HotIntent, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().HotIntent.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withHotIntent sets the old HotIntent of the mutation.
+func withHotIntent(node *HotIntent) hotintentOption {
+	return func(m *HotIntentMutation) {
+		m.oldValue = func(context.Context) (*HotIntent, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m HotIntentMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m HotIntentMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of HotIntent entities.
+func (m *HotIntentMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *HotIntentMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *HotIntentMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().HotIntent.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetPart sets the "part" field.
+func (m *HotIntentMutation) SetPart(i int64) {
+	m.part = &i
+	m.addpart = nil
+}
+
+// Part returns the value of the "part" field in the mutation.
+func (m *HotIntentMutation) Part() (r int64, exists bool) {
+	v := m.part
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPart returns the old "part" field's value of the HotIntent entity.
+// If the HotIntent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotIntentMutation) OldPart(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPart is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPart requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPart: %w", err)
+	}
+	return oldValue.Part, nil
+}
+
+// AddPart adds i to the "part" field.
+func (m *HotIntentMutation) AddPart(i int64) {
+	if m.addpart != nil {
+		*m.addpart += i
+	} else {
+		m.addpart = &i
+	}
+}
+
+// AddedPart returns the value that was added to the "part" field in this mutation.
+func (m *HotIntentMutation) AddedPart() (r int64, exists bool) {
+	v := m.addpart
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPart resets all changes to the "part" field.
+func (m *HotIntentMutation) ResetPart() {
+	m.part = nil
+	m.addpart = nil
+}
+
+// SetSale sets the "sale" field.
+func (m *HotIntentMutation) SetSale(s string) {
+	m.sale = &s
+}
+
+// Sale returns the value of the "sale" field in the mutation.
+func (m *HotIntentMutation) Sale() (r string, exists bool) {
+	v := m.sale
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSale returns the old "sale" field's value of the HotIntent entity.
+// If the HotIntent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotIntentMutation) OldSale(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSale is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSale requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSale: %w", err)
+	}
+	return oldValue.Sale, nil
+}
+
+// ResetSale resets all changes to the "sale" field.
+func (m *HotIntentMutation) ResetSale() {
+	m.sale = nil
+}
+
+// SetEpoch sets the "epoch" field.
+func (m *HotIntentMutation) SetEpoch(i int64) {
+	m.epoch = &i
+	m.addepoch = nil
+}
+
+// Epoch returns the value of the "epoch" field in the mutation.
+func (m *HotIntentMutation) Epoch() (r int64, exists bool) {
+	v := m.epoch
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEpoch returns the old "epoch" field's value of the HotIntent entity.
+// If the HotIntent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotIntentMutation) OldEpoch(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEpoch is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEpoch requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEpoch: %w", err)
+	}
+	return oldValue.Epoch, nil
+}
+
+// AddEpoch adds i to the "epoch" field.
+func (m *HotIntentMutation) AddEpoch(i int64) {
+	if m.addepoch != nil {
+		*m.addepoch += i
+	} else {
+		m.addepoch = &i
+	}
+}
+
+// AddedEpoch returns the value that was added to the "epoch" field in this mutation.
+func (m *HotIntentMutation) AddedEpoch() (r int64, exists bool) {
+	v := m.addepoch
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetEpoch resets all changes to the "epoch" field.
+func (m *HotIntentMutation) ResetEpoch() {
+	m.epoch = nil
+	m.addepoch = nil
+}
+
+// SetOrders sets the "orders" field.
+func (m *HotIntentMutation) SetOrders(i int64) {
+	m.orders = &i
+	m.addorders = nil
+}
+
+// Orders returns the value of the "orders" field in the mutation.
+func (m *HotIntentMutation) Orders() (r int64, exists bool) {
+	v := m.orders
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrders returns the old "orders" field's value of the HotIntent entity.
+// If the HotIntent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotIntentMutation) OldOrders(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrders is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrders requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrders: %w", err)
+	}
+	return oldValue.Orders, nil
+}
+
+// AddOrders adds i to the "orders" field.
+func (m *HotIntentMutation) AddOrders(i int64) {
+	if m.addorders != nil {
+		*m.addorders += i
+	} else {
+		m.addorders = &i
+	}
+}
+
+// AddedOrders returns the value that was added to the "orders" field in this mutation.
+func (m *HotIntentMutation) AddedOrders() (r int64, exists bool) {
+	v := m.addorders
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetOrders resets all changes to the "orders" field.
+func (m *HotIntentMutation) ResetOrders() {
+	m.orders = nil
+	m.addorders = nil
+}
+
+// SetUnits sets the "units" field.
+func (m *HotIntentMutation) SetUnits(i int64) {
+	m.units = &i
+	m.addunits = nil
+}
+
+// Units returns the value of the "units" field in the mutation.
+func (m *HotIntentMutation) Units() (r int64, exists bool) {
+	v := m.units
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUnits returns the old "units" field's value of the HotIntent entity.
+// If the HotIntent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotIntentMutation) OldUnits(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUnits is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUnits requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUnits: %w", err)
+	}
+	return oldValue.Units, nil
+}
+
+// AddUnits adds i to the "units" field.
+func (m *HotIntentMutation) AddUnits(i int64) {
+	if m.addunits != nil {
+		*m.addunits += i
+	} else {
+		m.addunits = &i
+	}
+}
+
+// AddedUnits returns the value that was added to the "units" field in this mutation.
+func (m *HotIntentMutation) AddedUnits() (r int64, exists bool) {
+	v := m.addunits
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetUnits resets all changes to the "units" field.
+func (m *HotIntentMutation) ResetUnits() {
+	m.units = nil
+	m.addunits = nil
+}
+
+// SetPayload sets the "payload" field.
+func (m *HotIntentMutation) SetPayload(b []byte) {
+	m.payload = &b
+}
+
+// Payload returns the value of the "payload" field in the mutation.
+func (m *HotIntentMutation) Payload() (r []byte, exists bool) {
+	v := m.payload
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPayload returns the old "payload" field's value of the HotIntent entity.
+// If the HotIntent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotIntentMutation) OldPayload(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPayload is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPayload requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPayload: %w", err)
+	}
+	return oldValue.Payload, nil
+}
+
+// ResetPayload resets all changes to the "payload" field.
+func (m *HotIntentMutation) ResetPayload() {
+	m.payload = nil
+}
+
+// SetAttempts sets the "attempts" field.
+func (m *HotIntentMutation) SetAttempts(i int64) {
+	m.attempts = &i
+	m.addattempts = nil
+}
+
+// Attempts returns the value of the "attempts" field in the mutation.
+func (m *HotIntentMutation) Attempts() (r int64, exists bool) {
+	v := m.attempts
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAttempts returns the old "attempts" field's value of the HotIntent entity.
+// If the HotIntent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotIntentMutation) OldAttempts(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAttempts is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAttempts requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAttempts: %w", err)
+	}
+	return oldValue.Attempts, nil
+}
+
+// AddAttempts adds i to the "attempts" field.
+func (m *HotIntentMutation) AddAttempts(i int64) {
+	if m.addattempts != nil {
+		*m.addattempts += i
+	} else {
+		m.addattempts = &i
+	}
+}
+
+// AddedAttempts returns the value that was added to the "attempts" field in this mutation.
+func (m *HotIntentMutation) AddedAttempts() (r int64, exists bool) {
+	v := m.addattempts
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAttempts resets all changes to the "attempts" field.
+func (m *HotIntentMutation) ResetAttempts() {
+	m.attempts = nil
+	m.addattempts = nil
+}
+
+// SetDueAt sets the "due_at" field.
+func (m *HotIntentMutation) SetDueAt(i int64) {
+	m.due_at = &i
+	m.adddue_at = nil
+}
+
+// DueAt returns the value of the "due_at" field in the mutation.
+func (m *HotIntentMutation) DueAt() (r int64, exists bool) {
+	v := m.due_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDueAt returns the old "due_at" field's value of the HotIntent entity.
+// If the HotIntent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotIntentMutation) OldDueAt(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDueAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDueAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDueAt: %w", err)
+	}
+	return oldValue.DueAt, nil
+}
+
+// AddDueAt adds i to the "due_at" field.
+func (m *HotIntentMutation) AddDueAt(i int64) {
+	if m.adddue_at != nil {
+		*m.adddue_at += i
+	} else {
+		m.adddue_at = &i
+	}
+}
+
+// AddedDueAt returns the value that was added to the "due_at" field in this mutation.
+func (m *HotIntentMutation) AddedDueAt() (r int64, exists bool) {
+	v := m.adddue_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetDueAt resets all changes to the "due_at" field.
+func (m *HotIntentMutation) ResetDueAt() {
+	m.due_at = nil
+	m.adddue_at = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *HotIntentMutation) SetCreatedAt(i int64) {
+	m.created_at = &i
+	m.addcreated_at = nil
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *HotIntentMutation) CreatedAt() (r int64, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the HotIntent entity.
+// If the HotIntent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotIntentMutation) OldCreatedAt(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// AddCreatedAt adds i to the "created_at" field.
+func (m *HotIntentMutation) AddCreatedAt(i int64) {
+	if m.addcreated_at != nil {
+		*m.addcreated_at += i
+	} else {
+		m.addcreated_at = &i
+	}
+}
+
+// AddedCreatedAt returns the value that was added to the "created_at" field in this mutation.
+func (m *HotIntentMutation) AddedCreatedAt() (r int64, exists bool) {
+	v := m.addcreated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *HotIntentMutation) ResetCreatedAt() {
+	m.created_at = nil
+	m.addcreated_at = nil
+}
+
+// Where appends a list predicates to the HotIntentMutation builder.
+func (m *HotIntentMutation) Where(ps ...predicate.HotIntent) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the HotIntentMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *HotIntentMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.HotIntent, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *HotIntentMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *HotIntentMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (HotIntent).
+func (m *HotIntentMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *HotIntentMutation) Fields() []string {
+	fields := make([]string, 0, 9)
+	if m.part != nil {
+		fields = append(fields, hotintent.FieldPart)
+	}
+	if m.sale != nil {
+		fields = append(fields, hotintent.FieldSale)
+	}
+	if m.epoch != nil {
+		fields = append(fields, hotintent.FieldEpoch)
+	}
+	if m.orders != nil {
+		fields = append(fields, hotintent.FieldOrders)
+	}
+	if m.units != nil {
+		fields = append(fields, hotintent.FieldUnits)
+	}
+	if m.payload != nil {
+		fields = append(fields, hotintent.FieldPayload)
+	}
+	if m.attempts != nil {
+		fields = append(fields, hotintent.FieldAttempts)
+	}
+	if m.due_at != nil {
+		fields = append(fields, hotintent.FieldDueAt)
+	}
+	if m.created_at != nil {
+		fields = append(fields, hotintent.FieldCreatedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *HotIntentMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case hotintent.FieldPart:
+		return m.Part()
+	case hotintent.FieldSale:
+		return m.Sale()
+	case hotintent.FieldEpoch:
+		return m.Epoch()
+	case hotintent.FieldOrders:
+		return m.Orders()
+	case hotintent.FieldUnits:
+		return m.Units()
+	case hotintent.FieldPayload:
+		return m.Payload()
+	case hotintent.FieldAttempts:
+		return m.Attempts()
+	case hotintent.FieldDueAt:
+		return m.DueAt()
+	case hotintent.FieldCreatedAt:
+		return m.CreatedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *HotIntentMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case hotintent.FieldPart:
+		return m.OldPart(ctx)
+	case hotintent.FieldSale:
+		return m.OldSale(ctx)
+	case hotintent.FieldEpoch:
+		return m.OldEpoch(ctx)
+	case hotintent.FieldOrders:
+		return m.OldOrders(ctx)
+	case hotintent.FieldUnits:
+		return m.OldUnits(ctx)
+	case hotintent.FieldPayload:
+		return m.OldPayload(ctx)
+	case hotintent.FieldAttempts:
+		return m.OldAttempts(ctx)
+	case hotintent.FieldDueAt:
+		return m.OldDueAt(ctx)
+	case hotintent.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown HotIntent field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *HotIntentMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case hotintent.FieldPart:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPart(v)
+		return nil
+	case hotintent.FieldSale:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSale(v)
+		return nil
+	case hotintent.FieldEpoch:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEpoch(v)
+		return nil
+	case hotintent.FieldOrders:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrders(v)
+		return nil
+	case hotintent.FieldUnits:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUnits(v)
+		return nil
+	case hotintent.FieldPayload:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPayload(v)
+		return nil
+	case hotintent.FieldAttempts:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAttempts(v)
+		return nil
+	case hotintent.FieldDueAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDueAt(v)
+		return nil
+	case hotintent.FieldCreatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown HotIntent field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *HotIntentMutation) AddedFields() []string {
+	var fields []string
+	if m.addpart != nil {
+		fields = append(fields, hotintent.FieldPart)
+	}
+	if m.addepoch != nil {
+		fields = append(fields, hotintent.FieldEpoch)
+	}
+	if m.addorders != nil {
+		fields = append(fields, hotintent.FieldOrders)
+	}
+	if m.addunits != nil {
+		fields = append(fields, hotintent.FieldUnits)
+	}
+	if m.addattempts != nil {
+		fields = append(fields, hotintent.FieldAttempts)
+	}
+	if m.adddue_at != nil {
+		fields = append(fields, hotintent.FieldDueAt)
+	}
+	if m.addcreated_at != nil {
+		fields = append(fields, hotintent.FieldCreatedAt)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *HotIntentMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case hotintent.FieldPart:
+		return m.AddedPart()
+	case hotintent.FieldEpoch:
+		return m.AddedEpoch()
+	case hotintent.FieldOrders:
+		return m.AddedOrders()
+	case hotintent.FieldUnits:
+		return m.AddedUnits()
+	case hotintent.FieldAttempts:
+		return m.AddedAttempts()
+	case hotintent.FieldDueAt:
+		return m.AddedDueAt()
+	case hotintent.FieldCreatedAt:
+		return m.AddedCreatedAt()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *HotIntentMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case hotintent.FieldPart:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPart(v)
+		return nil
+	case hotintent.FieldEpoch:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddEpoch(v)
+		return nil
+	case hotintent.FieldOrders:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddOrders(v)
+		return nil
+	case hotintent.FieldUnits:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddUnits(v)
+		return nil
+	case hotintent.FieldAttempts:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAttempts(v)
+		return nil
+	case hotintent.FieldDueAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddDueAt(v)
+		return nil
+	case hotintent.FieldCreatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCreatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown HotIntent numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *HotIntentMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *HotIntentMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *HotIntentMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown HotIntent nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *HotIntentMutation) ResetField(name string) error {
+	switch name {
+	case hotintent.FieldPart:
+		m.ResetPart()
+		return nil
+	case hotintent.FieldSale:
+		m.ResetSale()
+		return nil
+	case hotintent.FieldEpoch:
+		m.ResetEpoch()
+		return nil
+	case hotintent.FieldOrders:
+		m.ResetOrders()
+		return nil
+	case hotintent.FieldUnits:
+		m.ResetUnits()
+		return nil
+	case hotintent.FieldPayload:
+		m.ResetPayload()
+		return nil
+	case hotintent.FieldAttempts:
+		m.ResetAttempts()
+		return nil
+	case hotintent.FieldDueAt:
+		m.ResetDueAt()
+		return nil
+	case hotintent.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown HotIntent field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *HotIntentMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *HotIntentMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *HotIntentMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *HotIntentMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *HotIntentMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *HotIntentMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *HotIntentMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown HotIntent unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *HotIntentMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown HotIntent edge %s", name)
+}
+
+// HotRequestMutation represents an operation that mutates the HotRequest nodes in the graph.
+type HotRequestMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *string
+	hold          *string
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*HotRequest, error)
+	predicates    []predicate.HotRequest
+}
+
+var _ ent.Mutation = (*HotRequestMutation)(nil)
+
+// hotrequestOption allows management of the mutation configuration using functional options.
+type hotrequestOption func(*HotRequestMutation)
+
+// newHotRequestMutation creates new mutation for the HotRequest entity.
+func newHotRequestMutation(c config, op Op, opts ...hotrequestOption) *HotRequestMutation {
+	m := &HotRequestMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeHotRequest,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withHotRequestID sets the ID field of the mutation.
+func withHotRequestID(id string) hotrequestOption {
+	return func(m *HotRequestMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *HotRequest
+		)
+		m.oldValue = func(ctx context.Context) (*HotRequest, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().HotRequest.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withHotRequest sets the old HotRequest of the mutation.
+func withHotRequest(node *HotRequest) hotrequestOption {
+	return func(m *HotRequestMutation) {
+		m.oldValue = func(context.Context) (*HotRequest, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m HotRequestMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m HotRequestMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of HotRequest entities.
+func (m *HotRequestMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *HotRequestMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *HotRequestMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().HotRequest.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetHold sets the "hold" field.
+func (m *HotRequestMutation) SetHold(s string) {
+	m.hold = &s
+}
+
+// Hold returns the value of the "hold" field in the mutation.
+func (m *HotRequestMutation) Hold() (r string, exists bool) {
+	v := m.hold
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHold returns the old "hold" field's value of the HotRequest entity.
+// If the HotRequest object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotRequestMutation) OldHold(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHold is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHold requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHold: %w", err)
+	}
+	return oldValue.Hold, nil
+}
+
+// ResetHold resets all changes to the "hold" field.
+func (m *HotRequestMutation) ResetHold() {
+	m.hold = nil
+}
+
+// Where appends a list predicates to the HotRequestMutation builder.
+func (m *HotRequestMutation) Where(ps ...predicate.HotRequest) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the HotRequestMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *HotRequestMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.HotRequest, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *HotRequestMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *HotRequestMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (HotRequest).
+func (m *HotRequestMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *HotRequestMutation) Fields() []string {
+	fields := make([]string, 0, 1)
+	if m.hold != nil {
+		fields = append(fields, hotrequest.FieldHold)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *HotRequestMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case hotrequest.FieldHold:
+		return m.Hold()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *HotRequestMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case hotrequest.FieldHold:
+		return m.OldHold(ctx)
+	}
+	return nil, fmt.Errorf("unknown HotRequest field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *HotRequestMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case hotrequest.FieldHold:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHold(v)
+		return nil
+	}
+	return fmt.Errorf("unknown HotRequest field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *HotRequestMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *HotRequestMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *HotRequestMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown HotRequest numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *HotRequestMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *HotRequestMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *HotRequestMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown HotRequest nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *HotRequestMutation) ResetField(name string) error {
+	switch name {
+	case hotrequest.FieldHold:
+		m.ResetHold()
+		return nil
+	}
+	return fmt.Errorf("unknown HotRequest field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *HotRequestMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *HotRequestMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *HotRequestMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *HotRequestMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *HotRequestMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *HotRequestMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *HotRequestMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown HotRequest unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *HotRequestMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown HotRequest edge %s", name)
+}
+
+// HotSaleMutation represents an operation that mutates the HotSale nodes in the graph.
+type HotSaleMutation struct {
+	config
+	op                Op
+	typ               string
+	id                *string
+	stage             *string
+	state             *string
+	starts_at         *int64
+	addstarts_at      *int64
+	ends_at           *int64
+	addends_at        *int64
+	per_user_limit    *int64
+	addper_user_limit *int64
+	epoch             *int64
+	addepoch          *int64
+	total             *int64
+	addtotal          *int64
+	available         *int64
+	addavailable      *int64
+	held              *int64
+	addheld           *int64
+	sold              *int64
+	addsold           *int64
+	fence             *int64
+	addfence          *int64
+	revision          *int64
+	addrevision       *int64
+	clearedFields     map[string]struct{}
+	done              bool
+	oldValue          func(context.Context) (*HotSale, error)
+	predicates        []predicate.HotSale
+}
+
+var _ ent.Mutation = (*HotSaleMutation)(nil)
+
+// hotsaleOption allows management of the mutation configuration using functional options.
+type hotsaleOption func(*HotSaleMutation)
+
+// newHotSaleMutation creates new mutation for the HotSale entity.
+func newHotSaleMutation(c config, op Op, opts ...hotsaleOption) *HotSaleMutation {
+	m := &HotSaleMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeHotSale,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withHotSaleID sets the ID field of the mutation.
+func withHotSaleID(id string) hotsaleOption {
+	return func(m *HotSaleMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *HotSale
+		)
+		m.oldValue = func(ctx context.Context) (*HotSale, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().HotSale.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withHotSale sets the old HotSale of the mutation.
+func withHotSale(node *HotSale) hotsaleOption {
+	return func(m *HotSaleMutation) {
+		m.oldValue = func(context.Context) (*HotSale, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m HotSaleMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m HotSaleMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of HotSale entities.
+func (m *HotSaleMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *HotSaleMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *HotSaleMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().HotSale.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetStage sets the "stage" field.
+func (m *HotSaleMutation) SetStage(s string) {
+	m.stage = &s
+}
+
+// Stage returns the value of the "stage" field in the mutation.
+func (m *HotSaleMutation) Stage() (r string, exists bool) {
+	v := m.stage
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStage returns the old "stage" field's value of the HotSale entity.
+// If the HotSale object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotSaleMutation) OldStage(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStage is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStage requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStage: %w", err)
+	}
+	return oldValue.Stage, nil
+}
+
+// ResetStage resets all changes to the "stage" field.
+func (m *HotSaleMutation) ResetStage() {
+	m.stage = nil
+}
+
+// SetState sets the "state" field.
+func (m *HotSaleMutation) SetState(s string) {
+	m.state = &s
+}
+
+// State returns the value of the "state" field in the mutation.
+func (m *HotSaleMutation) State() (r string, exists bool) {
+	v := m.state
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldState returns the old "state" field's value of the HotSale entity.
+// If the HotSale object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotSaleMutation) OldState(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldState is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldState requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldState: %w", err)
+	}
+	return oldValue.State, nil
+}
+
+// ResetState resets all changes to the "state" field.
+func (m *HotSaleMutation) ResetState() {
+	m.state = nil
+}
+
+// SetStartsAt sets the "starts_at" field.
+func (m *HotSaleMutation) SetStartsAt(i int64) {
+	m.starts_at = &i
+	m.addstarts_at = nil
+}
+
+// StartsAt returns the value of the "starts_at" field in the mutation.
+func (m *HotSaleMutation) StartsAt() (r int64, exists bool) {
+	v := m.starts_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStartsAt returns the old "starts_at" field's value of the HotSale entity.
+// If the HotSale object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotSaleMutation) OldStartsAt(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStartsAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStartsAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStartsAt: %w", err)
+	}
+	return oldValue.StartsAt, nil
+}
+
+// AddStartsAt adds i to the "starts_at" field.
+func (m *HotSaleMutation) AddStartsAt(i int64) {
+	if m.addstarts_at != nil {
+		*m.addstarts_at += i
+	} else {
+		m.addstarts_at = &i
+	}
+}
+
+// AddedStartsAt returns the value that was added to the "starts_at" field in this mutation.
+func (m *HotSaleMutation) AddedStartsAt() (r int64, exists bool) {
+	v := m.addstarts_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetStartsAt resets all changes to the "starts_at" field.
+func (m *HotSaleMutation) ResetStartsAt() {
+	m.starts_at = nil
+	m.addstarts_at = nil
+}
+
+// SetEndsAt sets the "ends_at" field.
+func (m *HotSaleMutation) SetEndsAt(i int64) {
+	m.ends_at = &i
+	m.addends_at = nil
+}
+
+// EndsAt returns the value of the "ends_at" field in the mutation.
+func (m *HotSaleMutation) EndsAt() (r int64, exists bool) {
+	v := m.ends_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEndsAt returns the old "ends_at" field's value of the HotSale entity.
+// If the HotSale object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotSaleMutation) OldEndsAt(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEndsAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEndsAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEndsAt: %w", err)
+	}
+	return oldValue.EndsAt, nil
+}
+
+// AddEndsAt adds i to the "ends_at" field.
+func (m *HotSaleMutation) AddEndsAt(i int64) {
+	if m.addends_at != nil {
+		*m.addends_at += i
+	} else {
+		m.addends_at = &i
+	}
+}
+
+// AddedEndsAt returns the value that was added to the "ends_at" field in this mutation.
+func (m *HotSaleMutation) AddedEndsAt() (r int64, exists bool) {
+	v := m.addends_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetEndsAt resets all changes to the "ends_at" field.
+func (m *HotSaleMutation) ResetEndsAt() {
+	m.ends_at = nil
+	m.addends_at = nil
+}
+
+// SetPerUserLimit sets the "per_user_limit" field.
+func (m *HotSaleMutation) SetPerUserLimit(i int64) {
+	m.per_user_limit = &i
+	m.addper_user_limit = nil
+}
+
+// PerUserLimit returns the value of the "per_user_limit" field in the mutation.
+func (m *HotSaleMutation) PerUserLimit() (r int64, exists bool) {
+	v := m.per_user_limit
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPerUserLimit returns the old "per_user_limit" field's value of the HotSale entity.
+// If the HotSale object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotSaleMutation) OldPerUserLimit(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPerUserLimit is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPerUserLimit requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPerUserLimit: %w", err)
+	}
+	return oldValue.PerUserLimit, nil
+}
+
+// AddPerUserLimit adds i to the "per_user_limit" field.
+func (m *HotSaleMutation) AddPerUserLimit(i int64) {
+	if m.addper_user_limit != nil {
+		*m.addper_user_limit += i
+	} else {
+		m.addper_user_limit = &i
+	}
+}
+
+// AddedPerUserLimit returns the value that was added to the "per_user_limit" field in this mutation.
+func (m *HotSaleMutation) AddedPerUserLimit() (r int64, exists bool) {
+	v := m.addper_user_limit
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPerUserLimit resets all changes to the "per_user_limit" field.
+func (m *HotSaleMutation) ResetPerUserLimit() {
+	m.per_user_limit = nil
+	m.addper_user_limit = nil
+}
+
+// SetEpoch sets the "epoch" field.
+func (m *HotSaleMutation) SetEpoch(i int64) {
+	m.epoch = &i
+	m.addepoch = nil
+}
+
+// Epoch returns the value of the "epoch" field in the mutation.
+func (m *HotSaleMutation) Epoch() (r int64, exists bool) {
+	v := m.epoch
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEpoch returns the old "epoch" field's value of the HotSale entity.
+// If the HotSale object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotSaleMutation) OldEpoch(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEpoch is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEpoch requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEpoch: %w", err)
+	}
+	return oldValue.Epoch, nil
+}
+
+// AddEpoch adds i to the "epoch" field.
+func (m *HotSaleMutation) AddEpoch(i int64) {
+	if m.addepoch != nil {
+		*m.addepoch += i
+	} else {
+		m.addepoch = &i
+	}
+}
+
+// AddedEpoch returns the value that was added to the "epoch" field in this mutation.
+func (m *HotSaleMutation) AddedEpoch() (r int64, exists bool) {
+	v := m.addepoch
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetEpoch resets all changes to the "epoch" field.
+func (m *HotSaleMutation) ResetEpoch() {
+	m.epoch = nil
+	m.addepoch = nil
+}
+
+// SetTotal sets the "total" field.
+func (m *HotSaleMutation) SetTotal(i int64) {
+	m.total = &i
+	m.addtotal = nil
+}
+
+// Total returns the value of the "total" field in the mutation.
+func (m *HotSaleMutation) Total() (r int64, exists bool) {
+	v := m.total
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTotal returns the old "total" field's value of the HotSale entity.
+// If the HotSale object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotSaleMutation) OldTotal(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTotal is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTotal requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTotal: %w", err)
+	}
+	return oldValue.Total, nil
+}
+
+// AddTotal adds i to the "total" field.
+func (m *HotSaleMutation) AddTotal(i int64) {
+	if m.addtotal != nil {
+		*m.addtotal += i
+	} else {
+		m.addtotal = &i
+	}
+}
+
+// AddedTotal returns the value that was added to the "total" field in this mutation.
+func (m *HotSaleMutation) AddedTotal() (r int64, exists bool) {
+	v := m.addtotal
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetTotal resets all changes to the "total" field.
+func (m *HotSaleMutation) ResetTotal() {
+	m.total = nil
+	m.addtotal = nil
+}
+
+// SetAvailable sets the "available" field.
+func (m *HotSaleMutation) SetAvailable(i int64) {
+	m.available = &i
+	m.addavailable = nil
+}
+
+// Available returns the value of the "available" field in the mutation.
+func (m *HotSaleMutation) Available() (r int64, exists bool) {
+	v := m.available
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAvailable returns the old "available" field's value of the HotSale entity.
+// If the HotSale object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotSaleMutation) OldAvailable(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAvailable is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAvailable requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAvailable: %w", err)
+	}
+	return oldValue.Available, nil
+}
+
+// AddAvailable adds i to the "available" field.
+func (m *HotSaleMutation) AddAvailable(i int64) {
+	if m.addavailable != nil {
+		*m.addavailable += i
+	} else {
+		m.addavailable = &i
+	}
+}
+
+// AddedAvailable returns the value that was added to the "available" field in this mutation.
+func (m *HotSaleMutation) AddedAvailable() (r int64, exists bool) {
+	v := m.addavailable
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAvailable resets all changes to the "available" field.
+func (m *HotSaleMutation) ResetAvailable() {
+	m.available = nil
+	m.addavailable = nil
+}
+
+// SetHeld sets the "held" field.
+func (m *HotSaleMutation) SetHeld(i int64) {
+	m.held = &i
+	m.addheld = nil
+}
+
+// Held returns the value of the "held" field in the mutation.
+func (m *HotSaleMutation) Held() (r int64, exists bool) {
+	v := m.held
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHeld returns the old "held" field's value of the HotSale entity.
+// If the HotSale object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotSaleMutation) OldHeld(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHeld is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHeld requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHeld: %w", err)
+	}
+	return oldValue.Held, nil
+}
+
+// AddHeld adds i to the "held" field.
+func (m *HotSaleMutation) AddHeld(i int64) {
+	if m.addheld != nil {
+		*m.addheld += i
+	} else {
+		m.addheld = &i
+	}
+}
+
+// AddedHeld returns the value that was added to the "held" field in this mutation.
+func (m *HotSaleMutation) AddedHeld() (r int64, exists bool) {
+	v := m.addheld
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetHeld resets all changes to the "held" field.
+func (m *HotSaleMutation) ResetHeld() {
+	m.held = nil
+	m.addheld = nil
+}
+
+// SetSold sets the "sold" field.
+func (m *HotSaleMutation) SetSold(i int64) {
+	m.sold = &i
+	m.addsold = nil
+}
+
+// Sold returns the value of the "sold" field in the mutation.
+func (m *HotSaleMutation) Sold() (r int64, exists bool) {
+	v := m.sold
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSold returns the old "sold" field's value of the HotSale entity.
+// If the HotSale object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotSaleMutation) OldSold(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSold is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSold requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSold: %w", err)
+	}
+	return oldValue.Sold, nil
+}
+
+// AddSold adds i to the "sold" field.
+func (m *HotSaleMutation) AddSold(i int64) {
+	if m.addsold != nil {
+		*m.addsold += i
+	} else {
+		m.addsold = &i
+	}
+}
+
+// AddedSold returns the value that was added to the "sold" field in this mutation.
+func (m *HotSaleMutation) AddedSold() (r int64, exists bool) {
+	v := m.addsold
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetSold resets all changes to the "sold" field.
+func (m *HotSaleMutation) ResetSold() {
+	m.sold = nil
+	m.addsold = nil
+}
+
+// SetFence sets the "fence" field.
+func (m *HotSaleMutation) SetFence(i int64) {
+	m.fence = &i
+	m.addfence = nil
+}
+
+// Fence returns the value of the "fence" field in the mutation.
+func (m *HotSaleMutation) Fence() (r int64, exists bool) {
+	v := m.fence
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFence returns the old "fence" field's value of the HotSale entity.
+// If the HotSale object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotSaleMutation) OldFence(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFence is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFence requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFence: %w", err)
+	}
+	return oldValue.Fence, nil
+}
+
+// AddFence adds i to the "fence" field.
+func (m *HotSaleMutation) AddFence(i int64) {
+	if m.addfence != nil {
+		*m.addfence += i
+	} else {
+		m.addfence = &i
+	}
+}
+
+// AddedFence returns the value that was added to the "fence" field in this mutation.
+func (m *HotSaleMutation) AddedFence() (r int64, exists bool) {
+	v := m.addfence
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetFence resets all changes to the "fence" field.
+func (m *HotSaleMutation) ResetFence() {
+	m.fence = nil
+	m.addfence = nil
+}
+
+// SetRevision sets the "revision" field.
+func (m *HotSaleMutation) SetRevision(i int64) {
+	m.revision = &i
+	m.addrevision = nil
+}
+
+// Revision returns the value of the "revision" field in the mutation.
+func (m *HotSaleMutation) Revision() (r int64, exists bool) {
+	v := m.revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRevision returns the old "revision" field's value of the HotSale entity.
+// If the HotSale object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *HotSaleMutation) OldRevision(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRevision is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRevision requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRevision: %w", err)
+	}
+	return oldValue.Revision, nil
+}
+
+// AddRevision adds i to the "revision" field.
+func (m *HotSaleMutation) AddRevision(i int64) {
+	if m.addrevision != nil {
+		*m.addrevision += i
+	} else {
+		m.addrevision = &i
+	}
+}
+
+// AddedRevision returns the value that was added to the "revision" field in this mutation.
+func (m *HotSaleMutation) AddedRevision() (r int64, exists bool) {
+	v := m.addrevision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetRevision resets all changes to the "revision" field.
+func (m *HotSaleMutation) ResetRevision() {
+	m.revision = nil
+	m.addrevision = nil
+}
+
+// Where appends a list predicates to the HotSaleMutation builder.
+func (m *HotSaleMutation) Where(ps ...predicate.HotSale) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the HotSaleMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *HotSaleMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.HotSale, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *HotSaleMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *HotSaleMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (HotSale).
+func (m *HotSaleMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *HotSaleMutation) Fields() []string {
+	fields := make([]string, 0, 12)
+	if m.stage != nil {
+		fields = append(fields, hotsale.FieldStage)
+	}
+	if m.state != nil {
+		fields = append(fields, hotsale.FieldState)
+	}
+	if m.starts_at != nil {
+		fields = append(fields, hotsale.FieldStartsAt)
+	}
+	if m.ends_at != nil {
+		fields = append(fields, hotsale.FieldEndsAt)
+	}
+	if m.per_user_limit != nil {
+		fields = append(fields, hotsale.FieldPerUserLimit)
+	}
+	if m.epoch != nil {
+		fields = append(fields, hotsale.FieldEpoch)
+	}
+	if m.total != nil {
+		fields = append(fields, hotsale.FieldTotal)
+	}
+	if m.available != nil {
+		fields = append(fields, hotsale.FieldAvailable)
+	}
+	if m.held != nil {
+		fields = append(fields, hotsale.FieldHeld)
+	}
+	if m.sold != nil {
+		fields = append(fields, hotsale.FieldSold)
+	}
+	if m.fence != nil {
+		fields = append(fields, hotsale.FieldFence)
+	}
+	if m.revision != nil {
+		fields = append(fields, hotsale.FieldRevision)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *HotSaleMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case hotsale.FieldStage:
+		return m.Stage()
+	case hotsale.FieldState:
+		return m.State()
+	case hotsale.FieldStartsAt:
+		return m.StartsAt()
+	case hotsale.FieldEndsAt:
+		return m.EndsAt()
+	case hotsale.FieldPerUserLimit:
+		return m.PerUserLimit()
+	case hotsale.FieldEpoch:
+		return m.Epoch()
+	case hotsale.FieldTotal:
+		return m.Total()
+	case hotsale.FieldAvailable:
+		return m.Available()
+	case hotsale.FieldHeld:
+		return m.Held()
+	case hotsale.FieldSold:
+		return m.Sold()
+	case hotsale.FieldFence:
+		return m.Fence()
+	case hotsale.FieldRevision:
+		return m.Revision()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *HotSaleMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case hotsale.FieldStage:
+		return m.OldStage(ctx)
+	case hotsale.FieldState:
+		return m.OldState(ctx)
+	case hotsale.FieldStartsAt:
+		return m.OldStartsAt(ctx)
+	case hotsale.FieldEndsAt:
+		return m.OldEndsAt(ctx)
+	case hotsale.FieldPerUserLimit:
+		return m.OldPerUserLimit(ctx)
+	case hotsale.FieldEpoch:
+		return m.OldEpoch(ctx)
+	case hotsale.FieldTotal:
+		return m.OldTotal(ctx)
+	case hotsale.FieldAvailable:
+		return m.OldAvailable(ctx)
+	case hotsale.FieldHeld:
+		return m.OldHeld(ctx)
+	case hotsale.FieldSold:
+		return m.OldSold(ctx)
+	case hotsale.FieldFence:
+		return m.OldFence(ctx)
+	case hotsale.FieldRevision:
+		return m.OldRevision(ctx)
+	}
+	return nil, fmt.Errorf("unknown HotSale field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *HotSaleMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case hotsale.FieldStage:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStage(v)
+		return nil
+	case hotsale.FieldState:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetState(v)
+		return nil
+	case hotsale.FieldStartsAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStartsAt(v)
+		return nil
+	case hotsale.FieldEndsAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEndsAt(v)
+		return nil
+	case hotsale.FieldPerUserLimit:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPerUserLimit(v)
+		return nil
+	case hotsale.FieldEpoch:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEpoch(v)
+		return nil
+	case hotsale.FieldTotal:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTotal(v)
+		return nil
+	case hotsale.FieldAvailable:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAvailable(v)
+		return nil
+	case hotsale.FieldHeld:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHeld(v)
+		return nil
+	case hotsale.FieldSold:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSold(v)
+		return nil
+	case hotsale.FieldFence:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFence(v)
+		return nil
+	case hotsale.FieldRevision:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRevision(v)
+		return nil
+	}
+	return fmt.Errorf("unknown HotSale field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *HotSaleMutation) AddedFields() []string {
+	var fields []string
+	if m.addstarts_at != nil {
+		fields = append(fields, hotsale.FieldStartsAt)
+	}
+	if m.addends_at != nil {
+		fields = append(fields, hotsale.FieldEndsAt)
+	}
+	if m.addper_user_limit != nil {
+		fields = append(fields, hotsale.FieldPerUserLimit)
+	}
+	if m.addepoch != nil {
+		fields = append(fields, hotsale.FieldEpoch)
+	}
+	if m.addtotal != nil {
+		fields = append(fields, hotsale.FieldTotal)
+	}
+	if m.addavailable != nil {
+		fields = append(fields, hotsale.FieldAvailable)
+	}
+	if m.addheld != nil {
+		fields = append(fields, hotsale.FieldHeld)
+	}
+	if m.addsold != nil {
+		fields = append(fields, hotsale.FieldSold)
+	}
+	if m.addfence != nil {
+		fields = append(fields, hotsale.FieldFence)
+	}
+	if m.addrevision != nil {
+		fields = append(fields, hotsale.FieldRevision)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *HotSaleMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case hotsale.FieldStartsAt:
+		return m.AddedStartsAt()
+	case hotsale.FieldEndsAt:
+		return m.AddedEndsAt()
+	case hotsale.FieldPerUserLimit:
+		return m.AddedPerUserLimit()
+	case hotsale.FieldEpoch:
+		return m.AddedEpoch()
+	case hotsale.FieldTotal:
+		return m.AddedTotal()
+	case hotsale.FieldAvailable:
+		return m.AddedAvailable()
+	case hotsale.FieldHeld:
+		return m.AddedHeld()
+	case hotsale.FieldSold:
+		return m.AddedSold()
+	case hotsale.FieldFence:
+		return m.AddedFence()
+	case hotsale.FieldRevision:
+		return m.AddedRevision()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *HotSaleMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case hotsale.FieldStartsAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddStartsAt(v)
+		return nil
+	case hotsale.FieldEndsAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddEndsAt(v)
+		return nil
+	case hotsale.FieldPerUserLimit:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPerUserLimit(v)
+		return nil
+	case hotsale.FieldEpoch:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddEpoch(v)
+		return nil
+	case hotsale.FieldTotal:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTotal(v)
+		return nil
+	case hotsale.FieldAvailable:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAvailable(v)
+		return nil
+	case hotsale.FieldHeld:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddHeld(v)
+		return nil
+	case hotsale.FieldSold:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddSold(v)
+		return nil
+	case hotsale.FieldFence:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddFence(v)
+		return nil
+	case hotsale.FieldRevision:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddRevision(v)
+		return nil
+	}
+	return fmt.Errorf("unknown HotSale numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *HotSaleMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *HotSaleMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *HotSaleMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown HotSale nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *HotSaleMutation) ResetField(name string) error {
+	switch name {
+	case hotsale.FieldStage:
+		m.ResetStage()
+		return nil
+	case hotsale.FieldState:
+		m.ResetState()
+		return nil
+	case hotsale.FieldStartsAt:
+		m.ResetStartsAt()
+		return nil
+	case hotsale.FieldEndsAt:
+		m.ResetEndsAt()
+		return nil
+	case hotsale.FieldPerUserLimit:
+		m.ResetPerUserLimit()
+		return nil
+	case hotsale.FieldEpoch:
+		m.ResetEpoch()
+		return nil
+	case hotsale.FieldTotal:
+		m.ResetTotal()
+		return nil
+	case hotsale.FieldAvailable:
+		m.ResetAvailable()
+		return nil
+	case hotsale.FieldHeld:
+		m.ResetHeld()
+		return nil
+	case hotsale.FieldSold:
+		m.ResetSold()
+		return nil
+	case hotsale.FieldFence:
+		m.ResetFence()
+		return nil
+	case hotsale.FieldRevision:
+		m.ResetRevision()
+		return nil
+	}
+	return fmt.Errorf("unknown HotSale field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *HotSaleMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *HotSaleMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *HotSaleMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *HotSaleMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *HotSaleMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *HotSaleMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *HotSaleMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown HotSale unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *HotSaleMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown HotSale edge %s", name)
 }
 
 // OrderMutation represents an operation that mutates the Order nodes in the graph.

@@ -8,6 +8,11 @@ import (
 	"seckill/ent/deployment"
 	"seckill/ent/effect"
 	"seckill/ent/fence"
+	"seckill/ent/hotbuyer"
+	"seckill/ent/hothold"
+	"seckill/ent/hotintent"
+	"seckill/ent/hotrequest"
+	"seckill/ent/hotsale"
 	"seckill/ent/order"
 	"seckill/ent/quota"
 	"seckill/ent/schema"
@@ -77,6 +82,64 @@ func init() {
 	fenceDescID := fenceFields[0].Descriptor()
 	// fence.IDValidator is a validator for the "id" field. It is called by the builders before save.
 	fence.IDValidator = fenceDescID.Validators[0].(func(string) error)
+	hotbuyerFields := schema.HotBuyer{}.Fields()
+	_ = hotbuyerFields
+	// hotbuyerDescID is the schema descriptor for id field.
+	hotbuyerDescID := hotbuyerFields[0].Descriptor()
+	// hotbuyer.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	hotbuyer.IDValidator = hotbuyerDescID.Validators[0].(func(string) error)
+	hotholdFields := schema.HotHold{}.Fields()
+	_ = hotholdFields
+	// hotholdDescBuyer is the schema descriptor for buyer field.
+	hotholdDescBuyer := hotholdFields[1].Descriptor()
+	// hothold.BuyerValidator is a validator for the "buyer" field. It is called by the builders before save.
+	hothold.BuyerValidator = hotholdDescBuyer.Validators[0].(func(string) error)
+	// hotholdDescRequest is the schema descriptor for request field.
+	hotholdDescRequest := hotholdFields[2].Descriptor()
+	// hothold.RequestValidator is a validator for the "request" field. It is called by the builders before save.
+	hothold.RequestValidator = hotholdDescRequest.Validators[0].(func(string) error)
+	// hotholdDescState is the schema descriptor for state field.
+	hotholdDescState := hotholdFields[4].Descriptor()
+	// hothold.StateValidator is a validator for the "state" field. It is called by the builders before save.
+	hothold.StateValidator = hotholdDescState.Validators[0].(func(string) error)
+	// hotholdDescID is the schema descriptor for id field.
+	hotholdDescID := hotholdFields[0].Descriptor()
+	// hothold.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	hothold.IDValidator = hotholdDescID.Validators[0].(func(string) error)
+	hotintentFields := schema.HotIntent{}.Fields()
+	_ = hotintentFields
+	// hotintentDescSale is the schema descriptor for sale field.
+	hotintentDescSale := hotintentFields[2].Descriptor()
+	// hotintent.SaleValidator is a validator for the "sale" field. It is called by the builders before save.
+	hotintent.SaleValidator = hotintentDescSale.Validators[0].(func(string) error)
+	// hotintentDescPayload is the schema descriptor for payload field.
+	hotintentDescPayload := hotintentFields[6].Descriptor()
+	// hotintent.PayloadValidator is a validator for the "payload" field. It is called by the builders before save.
+	hotintent.PayloadValidator = hotintentDescPayload.Validators[0].(func([]byte) error)
+	hotrequestFields := schema.HotRequest{}.Fields()
+	_ = hotrequestFields
+	// hotrequestDescHold is the schema descriptor for hold field.
+	hotrequestDescHold := hotrequestFields[1].Descriptor()
+	// hotrequest.HoldValidator is a validator for the "hold" field. It is called by the builders before save.
+	hotrequest.HoldValidator = hotrequestDescHold.Validators[0].(func(string) error)
+	// hotrequestDescID is the schema descriptor for id field.
+	hotrequestDescID := hotrequestFields[0].Descriptor()
+	// hotrequest.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	hotrequest.IDValidator = hotrequestDescID.Validators[0].(func(string) error)
+	hotsaleFields := schema.HotSale{}.Fields()
+	_ = hotsaleFields
+	// hotsaleDescStage is the schema descriptor for stage field.
+	hotsaleDescStage := hotsaleFields[1].Descriptor()
+	// hotsale.StageValidator is a validator for the "stage" field. It is called by the builders before save.
+	hotsale.StageValidator = hotsaleDescStage.Validators[0].(func(string) error)
+	// hotsaleDescState is the schema descriptor for state field.
+	hotsaleDescState := hotsaleFields[2].Descriptor()
+	// hotsale.StateValidator is a validator for the "state" field. It is called by the builders before save.
+	hotsale.StateValidator = hotsaleDescState.Validators[0].(func(string) error)
+	// hotsaleDescID is the schema descriptor for id field.
+	hotsaleDescID := hotsaleFields[0].Descriptor()
+	// hotsale.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	hotsale.IDValidator = hotsaleDescID.Validators[0].(func(string) error)
 	orderFields := schema.Order{}.Fields()
 	_ = orderFields
 	// orderDescBuyer is the schema descriptor for buyer field.

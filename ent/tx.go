@@ -24,6 +24,16 @@ type Tx struct {
 	Effect *EffectClient
 	// Fence is the client for interacting with the Fence builders.
 	Fence *FenceClient
+	// HotBuyer is the client for interacting with the HotBuyer builders.
+	HotBuyer *HotBuyerClient
+	// HotHold is the client for interacting with the HotHold builders.
+	HotHold *HotHoldClient
+	// HotIntent is the client for interacting with the HotIntent builders.
+	HotIntent *HotIntentClient
+	// HotRequest is the client for interacting with the HotRequest builders.
+	HotRequest *HotRequestClient
+	// HotSale is the client for interacting with the HotSale builders.
+	HotSale *HotSaleClient
 	// Order is the client for interacting with the Order builders.
 	Order *OrderClient
 	// Quota is the client for interacting with the Quota builders.
@@ -168,6 +178,11 @@ func (tx *Tx) init() {
 	tx.Deployment = NewDeploymentClient(tx.config)
 	tx.Effect = NewEffectClient(tx.config)
 	tx.Fence = NewFenceClient(tx.config)
+	tx.HotBuyer = NewHotBuyerClient(tx.config)
+	tx.HotHold = NewHotHoldClient(tx.config)
+	tx.HotIntent = NewHotIntentClient(tx.config)
+	tx.HotRequest = NewHotRequestClient(tx.config)
+	tx.HotSale = NewHotSaleClient(tx.config)
 	tx.Order = NewOrderClient(tx.config)
 	tx.Quota = NewQuotaClient(tx.config)
 	tx.Stock = NewStockClient(tx.config)

@@ -99,6 +99,7 @@ func classifySQLite(code int) class {
 var named = []error{
 	domain.ErrNotFound, domain.ErrUnbalanced, domain.ErrOrderClosed, domain.ErrConflict,
 	domain.ErrFenced, domain.ErrInvalid, domain.ErrUnavailable,
+	domain.ErrNotReady, domain.ErrHasHolds, domain.ErrState,
 }
 
 // fault makes an error of the ports out of any error: ErrInvalid for a value

@@ -30,8 +30,14 @@ var errUnknown = errors.New("outcome of the commit is unknown")
 // outcome of the commit is unknown. So fn must bear to run after it has been
 // committed already. Its error rolls everything back.
 func (s *Store) inTx(ctx context.Context, fn func(ctx context.Context, tx *ent.Tx) error) error {
+	return repeat(ctx, func(int) error { return s.once(ctx, fn) })
+}
+
+// repeat runs fn, which is told the number of the try, until it ends with
+// success or with an error that another try would not mend.
+func repeat(ctx context.Context, fn func(try int) error) error {
 	for try := 1; ; try++ {
-		err := s.once(ctx, fn)
+		err := fn(try)
 		if err == nil || !again(err) || try == maxTries {
 			return fault(err)
 		}

@@ -68,6 +68,66 @@ func (f FenceFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.FenceMutation", m)
 }
 
+// The HotBuyerFunc type is an adapter to allow the use of ordinary
+// function as HotBuyer mutator.
+type HotBuyerFunc func(context.Context, *ent.HotBuyerMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f HotBuyerFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.HotBuyerMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.HotBuyerMutation", m)
+}
+
+// The HotHoldFunc type is an adapter to allow the use of ordinary
+// function as HotHold mutator.
+type HotHoldFunc func(context.Context, *ent.HotHoldMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f HotHoldFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.HotHoldMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.HotHoldMutation", m)
+}
+
+// The HotIntentFunc type is an adapter to allow the use of ordinary
+// function as HotIntent mutator.
+type HotIntentFunc func(context.Context, *ent.HotIntentMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f HotIntentFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.HotIntentMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.HotIntentMutation", m)
+}
+
+// The HotRequestFunc type is an adapter to allow the use of ordinary
+// function as HotRequest mutator.
+type HotRequestFunc func(context.Context, *ent.HotRequestMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f HotRequestFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.HotRequestMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.HotRequestMutation", m)
+}
+
+// The HotSaleFunc type is an adapter to allow the use of ordinary
+// function as HotSale mutator.
+type HotSaleFunc func(context.Context, *ent.HotSaleMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f HotSaleFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.HotSaleMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.HotSaleMutation", m)
+}
+
 // The OrderFunc type is an adapter to allow the use of ordinary
 // function as Order mutator.
 type OrderFunc func(context.Context, *ent.OrderMutation) (ent.Value, error)

@@ -97,6 +97,97 @@ var (
 		Columns:    FencesColumns,
 		PrimaryKey: []*schema.Column{FencesColumns[0]},
 	}
+	// HotBuyersColumns holds the columns for the "hot_buyers" table.
+	HotBuyersColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString, Size: 105, SchemaType: map[string]string{"mysql": "varchar(105)", "postgres": "varchar(105)"}},
+		{Name: "units", Type: field.TypeInt64},
+		{Name: "cap", Type: field.TypeInt64},
+	}
+	// HotBuyersTable holds the schema information for the "hot_buyers" table.
+	HotBuyersTable = &schema.Table{
+		Name:       "hot_buyers",
+		Columns:    HotBuyersColumns,
+		PrimaryKey: []*schema.Column{HotBuyersColumns[0]},
+	}
+	// HotHoldsColumns holds the columns for the "hot_holds" table.
+	HotHoldsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString, Size: 145, SchemaType: map[string]string{"mysql": "varchar(145)", "postgres": "varchar(145)"}},
+		{Name: "buyer", Type: field.TypeString, Size: 64, SchemaType: map[string]string{"mysql": "varchar(64)", "postgres": "varchar(64)"}},
+		{Name: "request", Type: field.TypeString, Size: 64, SchemaType: map[string]string{"mysql": "varchar(64)", "postgres": "varchar(64)"}},
+		{Name: "quantity", Type: field.TypeInt64},
+		{Name: "state", Type: field.TypeString, Size: 32, SchemaType: map[string]string{"mysql": "varchar(32)", "postgres": "varchar(32)"}},
+		{Name: "created_at", Type: field.TypeInt64},
+	}
+	// HotHoldsTable holds the schema information for the "hot_holds" table.
+	HotHoldsTable = &schema.Table{
+		Name:       "hot_holds",
+		Columns:    HotHoldsColumns,
+		PrimaryKey: []*schema.Column{HotHoldsColumns[0]},
+	}
+	// HotIntentsColumns holds the columns for the "hot_intents" table.
+	HotIntentsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "part", Type: field.TypeInt64},
+		{Name: "sale", Type: field.TypeString, Size: 40, SchemaType: map[string]string{"mysql": "varchar(40)", "postgres": "varchar(40)"}},
+		{Name: "epoch", Type: field.TypeInt64},
+		{Name: "orders", Type: field.TypeInt64},
+		{Name: "units", Type: field.TypeInt64},
+		{Name: "payload", Type: field.TypeBytes, Size: 1048576},
+		{Name: "attempts", Type: field.TypeInt64},
+		{Name: "due_at", Type: field.TypeInt64},
+		{Name: "created_at", Type: field.TypeInt64},
+	}
+	// HotIntentsTable holds the schema information for the "hot_intents" table.
+	HotIntentsTable = &schema.Table{
+		Name:       "hot_intents",
+		Columns:    HotIntentsColumns,
+		PrimaryKey: []*schema.Column{HotIntentsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "hotintent_part_due_at_id",
+				Unique:  false,
+				Columns: []*schema.Column{HotIntentsColumns[1], HotIntentsColumns[8], HotIntentsColumns[0]},
+			},
+			{
+				Name:    "hotintent_sale_units",
+				Unique:  false,
+				Columns: []*schema.Column{HotIntentsColumns[2], HotIntentsColumns[5]},
+			},
+		},
+	}
+	// HotRequestsColumns holds the columns for the "hot_requests" table.
+	HotRequestsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString, Size: 170, SchemaType: map[string]string{"mysql": "varchar(170)", "postgres": "varchar(170)"}},
+		{Name: "hold", Type: field.TypeString, Size: 145, SchemaType: map[string]string{"mysql": "varchar(145)", "postgres": "varchar(145)"}},
+	}
+	// HotRequestsTable holds the schema information for the "hot_requests" table.
+	HotRequestsTable = &schema.Table{
+		Name:       "hot_requests",
+		Columns:    HotRequestsColumns,
+		PrimaryKey: []*schema.Column{HotRequestsColumns[0]},
+	}
+	// HotSalesColumns holds the columns for the "hot_sales" table.
+	HotSalesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString, Size: 40, SchemaType: map[string]string{"mysql": "varchar(40)", "postgres": "varchar(40)"}},
+		{Name: "stage", Type: field.TypeString, Size: 32, SchemaType: map[string]string{"mysql": "varchar(32)", "postgres": "varchar(32)"}},
+		{Name: "state", Type: field.TypeString, Size: 32, SchemaType: map[string]string{"mysql": "varchar(32)", "postgres": "varchar(32)"}},
+		{Name: "starts_at", Type: field.TypeInt64},
+		{Name: "ends_at", Type: field.TypeInt64},
+		{Name: "per_user_limit", Type: field.TypeInt64},
+		{Name: "epoch", Type: field.TypeInt64},
+		{Name: "total", Type: field.TypeInt64},
+		{Name: "available", Type: field.TypeInt64},
+		{Name: "held", Type: field.TypeInt64},
+		{Name: "sold", Type: field.TypeInt64},
+		{Name: "fence", Type: field.TypeInt64},
+		{Name: "revision", Type: field.TypeInt64},
+	}
+	// HotSalesTable holds the schema information for the "hot_sales" table.
+	HotSalesTable = &schema.Table{
+		Name:       "hot_sales",
+		Columns:    HotSalesColumns,
+		PrimaryKey: []*schema.Column{HotSalesColumns[0]},
+	}
 	// OrdersColumns holds the columns for the "orders" table.
 	OrdersColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeString, Size: 96, SchemaType: map[string]string{"mysql": "varchar(96)", "postgres": "varchar(96)"}},
@@ -212,6 +303,11 @@ var (
 		DeploymentsTable,
 		OutboxTable,
 		FencesTable,
+		HotBuyersTable,
+		HotHoldsTable,
+		HotIntentsTable,
+		HotRequestsTable,
+		HotSalesTable,
 		OrdersTable,
 		QuotasTable,
 		StocksTable,
@@ -234,6 +330,27 @@ func init() {
 	}
 	FencesTable.Annotation = &entsql.Annotation{
 		Table: "fences",
+	}
+	HotBuyersTable.Annotation = &entsql.Annotation{
+		Table: "hot_buyers",
+	}
+	HotBuyersTable.Annotation.Checks = map[string]string{
+		"hot_buyers_within_cap": "units >= 0 AND units <= cap",
+	}
+	HotHoldsTable.Annotation = &entsql.Annotation{
+		Table: "hot_holds",
+	}
+	HotIntentsTable.Annotation = &entsql.Annotation{
+		Table: "hot_intents",
+	}
+	HotRequestsTable.Annotation = &entsql.Annotation{
+		Table: "hot_requests",
+	}
+	HotSalesTable.Annotation = &entsql.Annotation{
+		Table: "hot_sales",
+	}
+	HotSalesTable.Annotation.Checks = map[string]string{
+		"hot_sales_balanced": "available >= 0 AND held >= 0 AND sold >= 0 AND available + held + sold = total",
 	}
 	OrdersTable.Annotation = &entsql.Annotation{
 		Table: "orders",

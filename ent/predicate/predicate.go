@@ -21,6 +21,21 @@ type Effect func(*sql.Selector)
 // Fence is the predicate function for fence builders.
 type Fence func(*sql.Selector)
 
+// HotBuyer is the predicate function for hotbuyer builders.
+type HotBuyer func(*sql.Selector)
+
+// HotHold is the predicate function for hothold builders.
+type HotHold func(*sql.Selector)
+
+// HotIntent is the predicate function for hotintent builders.
+type HotIntent func(*sql.Selector)
+
+// HotRequest is the predicate function for hotrequest builders.
+type HotRequest func(*sql.Selector)
+
+// HotSale is the predicate function for hotsale builders.
+type HotSale func(*sql.Selector)
+
 // Order is the predicate function for order builders.
 type Order func(*sql.Selector)
 

@@ -29,6 +29,15 @@ var strategies = []strategy{
 	{"lua", single, true, func(r *rig, prefix string) (domain.Stock, error) {
 		return redisstock.New(alone(r.redis(prefix)))
 	}},
+	{"incr", single, true, func(r *rig, prefix string) (domain.Stock, error) {
+		return redisstock.NewIncr(r.redis(prefix))
+	}},
+	{"watch", single, true, func(r *rig, prefix string) (domain.Stock, error) {
+		return redisstock.NewWatch(r.redis(prefix))
+	}},
+	{"lock", single, true, func(r *rig, prefix string) (domain.Stock, error) {
+		return redisstock.NewLocked(r.redis(prefix))
+	}},
 	{"memory", single, false, func(*rig, string) (domain.Stock, error) {
 		return memory.NewStock(system.Clock{}), nil
 	}},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	bsm "github.com/bsm/redislock"
@@ -20,6 +21,8 @@ const (
 	// about 200 ms and the round trips.
 	lockTries = 100
 	lockPause = 2 * time.Millisecond
+	// turnWait is how long a grab waits for those of its own process.
+	turnWait = 5 * time.Second
 	// lockedTries bounds how often a batch is decided anew under the lock,
 	// because a release, a payment or an acknowledgement came in between.
 	lockedTries = 64
@@ -38,11 +41,13 @@ const (
 // answer is ErrUnavailable), or when the sale has changed (then it is decided
 // anew). A batch that has nothing to write is answered without the lock.
 //
-// Waiting for the lock is bounded; then the answer is ErrUnavailable, never
+// The grabs of one process queue up in memory, so that the lock is contended by
+// processes only. Waiting is bounded; then the answer is ErrUnavailable, never
 // sold out. The lock's key carries the sale's hash tag and a time to live.
 type Locked struct {
 	*Stock
 	locks *bsm.Client
+	turns sync.Map // of sale keys: who of this process is at the lock, a chan struct{} of size 1
 }
 
 var _ domain.Stock = (*Locked)(nil)
@@ -53,7 +58,7 @@ func NewLocked(config Config) (*Locked, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Locked{stock, bsm.New(stock.config.Client)}, nil
+	return &Locked{Stock: stock, locks: bsm.New(stock.config.Client)}, nil
 }
 
 // Reserve implements domain.Admission. At most 1000 claims.
@@ -66,6 +71,11 @@ func (s *Locked) Reserve(ctx context.Context, sale domain.SaleID, claims []domai
 	if outcomes != nil || err != nil {
 		return outcomes, err
 	}
+	leave, err := s.turn(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	lock, err := s.obtain(ctx, keys)
 	if err != nil {
 		return nil, err
@@ -84,6 +94,20 @@ func (s *Locked) Reserve(ctx context.Context, sale domain.SaleID, claims []domai
 		}
 	}
 	return nil, unavailable(fmt.Errorf("sale %s kept changing", keys.id))
+}
+
+// turn waits until no other grab of this process is at the sale's lock.
+func (s *Locked) turn(ctx context.Context, keys saleKeys) (leave func(), err error) {
+	value, _ := s.turns.LoadOrStore(keys.sale, make(chan struct{}, 1))
+	turn := value.(chan struct{})
+	ctx, cancel := context.WithTimeout(ctx, turnWait)
+	defer cancel()
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
+	case <-ctx.Done():
+		return nil, unavailable(fmt.Errorf("the lock of sale %s is busy: %w", keys.id, context.Cause(ctx)))
+	}
 }
 
 // obtain waits for the lock of a sale, for a bounded time. An attempt that has

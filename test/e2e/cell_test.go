@@ -33,11 +33,16 @@ func (p pairing) String() string { return p.hot + "+" + p.ledger }
 var pairings = []pairing{
 	{"memory", "sqlite"}, {"memory", "mariadb"}, {"memory", "postgres"},
 	{"lua", "sqlite"}, {"lua", "mariadb"}, {"lua", "postgres"},
+	{"incr", "mariadb"}, {"watch", "postgres"}, {"lock", "mariadb"},
+	{"sql", "sqlite"}, {"sql", "mariadb"}, {"sql", "postgres"},
 }
+
+// onRedis says whether the stock and the queue are in Redis.
+func (p pairing) onRedis() bool { return p.hot != "memory" && p.hot != "sql" }
 
 // nodes is how many processes may share the stores.
 func (p pairing) nodes() int {
-	if p.hot == "lua" && p.ledger != "sqlite" {
+	if p.onRedis() && p.ledger != "sqlite" {
 		return 2
 	}
 	return 1
@@ -88,7 +93,7 @@ func newCell(t *testing.T, p pairing, env ...string) *cell {
 		"SECKILL_LOCK_WAIT=5s",
 		"SECKILL_ACCEPT_WAIT=15s",
 	}
-	if p.hot == "lua" {
+	if p.onRedis() {
 		c.redis = harness.SharedRedis(t)
 		c.env = append(c.env, "SECKILL_REDIS_ADDRS="+c.redis.Addr)
 	}

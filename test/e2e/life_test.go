@@ -99,6 +99,7 @@ func testExpiry(t *testing.T, c *cell) {
 	c.becomes(t, activity, account{Total: 1, Available: 1, Ledger: ledger{Expired: 1}})
 	next := c.take(t, c.there(), activity, "bob")
 	c.ended(t, "bob", next.OrderID, "expired")
+	c.becomes(t, activity, account{Total: 1, Available: 1, Ledger: ledger{Expired: 2}}) // the unit follows the order
 	c.take(t, c.there(), activity, "ann")
 	c.becomes(t, activity, account{Total: 1, Available: 1, Ledger: ledger{Expired: 3}})
 }

@@ -24,6 +24,8 @@ var scenarios = []scenario{
 	{"window", testWindow},
 	{"impossible commands", testImpossibleCommands},
 	{"not ready", testNotReady},
+	{"edit", testEdit},
+	{"sold out", testSoldOutIsNoticed},
 }
 
 // queueScenarios reach into the queue, so they need one that can be reached.

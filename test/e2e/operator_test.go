@@ -37,8 +37,9 @@ func (s sale) body() map[string]any {
 }
 
 // operate asks the operators' listener.
-func (c *cell) operate(n *node, method, path string, body any) answer {
-	return c.ask(method, "http://"+n.admin+"/api/admin/"+path, pairs([]string{"Authorization", "Bearer " + c.token}), body)
+func (c *cell) operate(n *node, method, path string, body any, header ...string) answer {
+	header = append(header, "Authorization", "Bearer "+c.token)
+	return c.ask(method, "http://"+n.admin+"/api/admin/"+path, pairs(header), body)
 }
 
 func (c *cell) save(n *node, activity int64, s sale) answer {

@@ -127,7 +127,7 @@ func TestRefusesToDisagree(t *testing.T) {
 			c.start(t)
 			c.refuses(t, []string{"serve"}, []string{"SECKILL_REDIS_PARTITIONS=8"}, "redis.partitions", "8", "16")
 			// With its stock elsewhere it would begin new epochs under the others.
-			c.refuses(t, []string{"serve"}, []string{"SECKILL_STOCK=memory"}, "stock", "memory", "redis")
+			c.refuses(t, []string{"serve"}, []string{"SECKILL_STOCK=memory"}, "stock", "memory", "lua")
 			c.refuses(t, []string{"serve"}, []string{"SECKILL_REDIS_PREFIX=elsewhere"}, "redis.prefix", "elsewhere")
 			c.refuses(t, []string{"reconcile"}, []string{"SECKILL_REDIS_PREFIX=elsewhere"}, "redis.prefix", "elsewhere")
 			c.refuses(t, []string{"serve"}, []string{"SECKILL_LOCK_SCOPE=activity"}, "lock.scope", "activity", "sale")

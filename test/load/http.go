@@ -1,0 +1,320 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+type httpConfig struct {
+	connections int
+	seconds     int
+	rounds      int
+	requestIDs  bool
+	json        string
+	profiles    string
+	env         string
+}
+
+func httpCommand(flags *flag.FlagSet) func(context.Context) error {
+	var config httpConfig
+	flags.IntVar(&config.connections, "connections", 1000, "kept-alive connections")
+	flags.IntVar(&config.seconds, "seconds", 10, "seconds of each load")
+	flags.IntVar(&config.rounds, "rounds", 3, "turns; medians are printed")
+	flags.BoolVar(&config.requestIDs, "request-ids", false, "every grab has a requestId of its own")
+	flags.StringVar(&config.json, "json", "", "file to write the figures to")
+	flags.StringVar(&config.profiles, "profiles", "", "folder for CPU and heap profiles of the program under the first winning load")
+	flags.StringVar(&config.env, "env", "", "more environment for the program: NAME=value, separated by spaces")
+	return func(ctx context.Context) error {
+		if config.connections < 1 || config.connections > 10_000 || config.seconds < 1 || config.seconds > 300 || config.rounds < 1 || config.rounds > 20 {
+			return errors.New("connections are 1 to 10000, seconds 1 to 300, rounds 1 to 20")
+		}
+		w, err := openWorld()
+		if err != nil {
+			return err
+		}
+		figures, err := measureHTTP(ctx, w, config)
+		if err := errors.Join(err, w.close()); err != nil {
+			return err
+		}
+		figures.print(os.Stdout)
+		return writeJSON(config.json, figures)
+	}
+}
+
+// load is one load on one server, with what every process spent on it.
+type load struct {
+	PerSecond float64            `json:"perSecond"`
+	P50Ms     float64            `json:"p50Ms"`
+	P99Ms     float64            `json:"p99Ms"`
+	CPU       map[string]float64 `json:"cpuMicros"` // per request, by process
+	result
+}
+
+// win is a load of grabs that all win.
+type win struct {
+	load
+	CommitRate  float64 `json:"commitRate"`  // commits within the load's time, by accepted grabs
+	DrainTime   float64 `json:"drainTime"`   // until the backlog was gone, by the load's time
+	CommitCPU   float64 `json:"commitCPU"`   // of the database, microseconds per committed order
+	RSSBefore   int64   `json:"rssBefore"`   // of the program, bytes
+	RSSAfter    int64   `json:"rssAfter"`    // when the backlog is gone
+	RedisMemory int64   `json:"redisMemory"` // RSS, bytes
+}
+
+type round struct {
+	Bare    load `json:"bare"`
+	Win     win  `json:"win"`
+	SoldOut load `json:"soldOut"`
+}
+
+type httpFigures struct {
+	Connections int     `json:"connections"`
+	Seconds     int     `json:"seconds"`
+	Rounds      []round `json:"rounds"`
+	Median      ratios  `json:"median"`
+}
+
+// ratios are medians over the rounds, each by the bare handler of its round.
+type ratios struct {
+	Bare, Win, SoldOut                                 float64 // requests a second
+	WinByBare, SoldOutByBare                           float64
+	WinP99ByBare, SoldOutP99ByBare                     float64
+	CommitRate, DrainTime                              float64
+	BareP50, BareP99, WinP50, WinP99, SoldP50, SoldP99 float64 // ms
+}
+
+func measureHTTP(ctx context.Context, w *world, config httpConfig) (*httpFigures, error) {
+	bare, err := w.bare()
+	if err != nil {
+		return nil, err
+	}
+	node, err := w.serve("serve", strings.Fields(config.env)...)
+	if err != nil {
+		return nil, err
+	}
+	const soldOut = 999
+	if err := node.sellOut(ctx, soldOut); err != nil {
+		return nil, err
+	}
+	figures := &httpFigures{Connections: config.connections, Seconds: config.seconds}
+	base := plan{
+		Connections: config.connections, For: time.Duration(config.seconds) * time.Second,
+		SKU: sku, RequestIDs: config.requestIDs, Want: "accepted",
+	}
+	// A short turn of each first: caches, pools and heaps are to be warm.
+	for turn := range config.rounds + 1 {
+		plan := base
+		if turn == 0 {
+			plan.For = 2 * time.Second
+		}
+		var r round
+		plan.Addr, plan.Activity = bare.addr, 1001
+		if r.Bare, err = w.load(ctx, plan, bare, nil, nil); err != nil {
+			return nil, fmt.Errorf("bare: %w", err)
+		}
+		plan.Addr, plan.Activity = node.addr, int64(1001+turn)
+		profiles := ""
+		if turn == 1 {
+			profiles = config.profiles
+		}
+		if r.Win, err = w.win(ctx, plan, node, profiles); err != nil {
+			return nil, fmt.Errorf("winning: %w", err)
+		}
+		plan.Activity, plan.Want = soldOut, "sold_out"
+		if r.SoldOut, err = w.load(ctx, plan, node, nil, nil); err != nil {
+			return nil, fmt.Errorf("sold out: %w", err)
+		}
+		if turn > 0 {
+			figures.Rounds = append(figures.Rounds, r)
+			fmt.Fprintf(os.Stderr, "round %d: bare %.0f/s, winning %.0f/s, sold out %.0f/s\n",
+				turn, r.Bare.PerSecond, r.Win.PerSecond, r.SoldOut.PerSecond)
+		}
+	}
+	figures.medians()
+	return figures, nil
+}
+
+// load runs a plan against a server. At begin and end it also calls what the
+// caller wants to look at.
+func (w *world) load(ctx context.Context, plan plan, s *server, begin, end func() error) (load, error) {
+	processes := map[string]int{"server": s.PID, "redis": w.redis.PID(), "database": w.database.PID()}
+	before, spent := map[string]time.Duration{}, map[string]time.Duration{}
+	r, err := generateFor(ctx, plan, func() error {
+		for name, pid := range processes {
+			before[name] = cpuOf(pid)
+		}
+		return call(begin)
+	}, func() error {
+		err := call(end)
+		for name, pid := range processes {
+			spent[name] = cpuOf(pid) - before[name]
+		}
+		return err
+	})
+	if err != nil {
+		return load{}, err
+	}
+	l := load{result: r, PerSecond: r.perSecond(), P50Ms: ms(r.P50), P99Ms: ms(r.P99), CPU: map[string]float64{}}
+	spent["generator"] = r.CPU
+	for name, cpu := range spent {
+		l.CPU[name] = float64(cpu.Microseconds()) / float64(r.Requests)
+	}
+	return l, nil
+}
+
+func call(look func() error) error {
+	if look == nil {
+		return nil
+	}
+	return look()
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// win opens a sale that everybody wins, loads it and waits for the backlog to go.
+func (w *world) win(ctx context.Context, plan plan, s *server, profiles string) (win, error) {
+	if err := s.openSale(ctx, plan.Activity, 100_000_000); err != nil {
+		return win{}, err
+	}
+	r := win{RSSBefore: rssOf(s.PID)}
+	var committed int64
+	var ended time.Time
+	done := make(chan error, 1)
+	l, err := w.load(ctx, plan, s, func() error {
+		go func() { done <- s.profile(ctx, profiles, plan.For) }()
+		return nil
+	}, func() (err error) {
+		ended = time.Now()
+		committed, err = w.committed(ctx, plan.Activity)
+		return err
+	})
+	if err := errors.Join(err, <-done); err != nil {
+		return win{}, err
+	}
+	r.load = l
+	r.CommitRate = float64(committed) / float64(l.Requests)
+	r.CommitCPU = l.CPU["database"] * float64(l.Requests) / float64(max(committed, 1))
+	if err := w.drained(ctx, plan.Activity, l.Requests); err != nil {
+		return win{}, err
+	}
+	r.DrainTime = time.Since(ended).Seconds() / l.Took.Seconds()
+	r.RSSAfter, r.RedisMemory = rssOf(s.PID), rssOf(w.redis.PID())
+	if n, err := w.orders(ctx, plan.Activity); err != nil || n != l.Requests {
+		return win{}, fmt.Errorf("%d grabs were accepted, the ledger has %d orders: %w", l.Requests, n, err)
+	}
+	return r, nil
+}
+
+// drained waits until the ledger has so many units of an activity.
+func (w *world) drained(ctx context.Context, activity, units int64) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	for {
+		n, err := w.committed(ctx, activity)
+		if err != nil {
+			return err
+		}
+		if n >= units {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// sellOut opens a sale with one unit and grabs it.
+func (s *server) sellOut(ctx context.Context, activity int64) error {
+	if err := s.openSale(ctx, activity, 1); err != nil {
+		return err
+	}
+	_, err := generateFor(ctx, plan{
+		Addr: s.addr, Connections: 1, For: time.Minute, Requests: 1, Activity: activity, SKU: sku, Want: "accepted",
+		Buyer: -1, // none of those who come later
+	}, func() error { return nil }, func() error { return nil })
+	return err
+}
+
+// profile writes the program's profiles of the time of a load into a folder.
+func (s *server) profile(ctx context.Context, folder string, length time.Duration) error {
+	if folder == "" {
+		return nil
+	}
+	seconds := max(1, int(length.Seconds())-1)
+	for name, path := range map[string]string{
+		"cpu":    fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds),
+		"allocs": fmt.Sprintf("/debug/pprof/allocs?seconds=%d", seconds),
+	} {
+		data, err := s.operate(ctx, http.MethodGet, path, "")
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, name+".pprof"), data, 0o644); err != nil {
+			return err
+		}
+		break
+	}
+	return nil
+}
+
+func (f *httpFigures) medians() {
+	of := func(value func(round) float64) float64 {
+		var all []float64
+		for _, r := range f.Rounds {
+			all = append(all, value(r))
+		}
+		return median(all)
+	}
+	f.Median = ratios{
+		Bare:             of(func(r round) float64 { return r.Bare.PerSecond }),
+		Win:              of(func(r round) float64 { return r.Win.PerSecond }),
+		SoldOut:          of(func(r round) float64 { return r.SoldOut.PerSecond }),
+		WinByBare:        of(func(r round) float64 { return r.Win.PerSecond / r.Bare.PerSecond }),
+		SoldOutByBare:    of(func(r round) float64 { return r.SoldOut.PerSecond / r.Bare.PerSecond }),
+		WinP99ByBare:     of(func(r round) float64 { return r.Win.P99Ms / r.Bare.P99Ms }),
+		SoldOutP99ByBare: of(func(r round) float64 { return r.SoldOut.P99Ms / r.Bare.P99Ms }),
+		CommitRate:       of(func(r round) float64 { return r.Win.CommitRate }),
+		DrainTime:        of(func(r round) float64 { return r.Win.DrainTime }),
+		BareP50:          of(func(r round) float64 { return r.Bare.P50Ms }),
+		BareP99:          of(func(r round) float64 { return r.Bare.P99Ms }),
+		WinP50:           of(func(r round) float64 { return r.Win.P50Ms }),
+		WinP99:           of(func(r round) float64 { return r.Win.P99Ms }),
+		SoldP50:          of(func(r round) float64 { return r.SoldOut.P50Ms }),
+		SoldP99:          of(func(r round) float64 { return r.SoldOut.P99Ms }),
+	}
+}
+
+func (f *httpFigures) print(to io.Writer) {
+	m := f.Median
+	cpu := func(pick func(round) map[string]float64, name string) float64 {
+		var all []float64
+		for _, r := range f.Rounds {
+			all = append(all, pick(r)[name])
+		}
+		return median(all)
+	}
+	fmt.Fprintf(to, "\n%d connections, %d s each, medians of %d turns\n\n", f.Connections, f.Seconds, len(f.Rounds))
+	fmt.Fprintf(to, "%-10s %9s %7s %8s %8s %8s   %s\n", "", "req/s", "ratio", "p50 ms", "p99 ms", "p99 r.", "CPU µs per request: generator, server, redis, database")
+	for _, row := range []struct {
+		name                        string
+		rate, ratio, p50, p99, p99r float64
+		cpu                         func(round) map[string]float64
+	}{
+		{"bare", m.Bare, 1, m.BareP50, m.BareP99, 1, func(r round) map[string]float64 { return r.Bare.CPU }},
+		{"winning", m.Win, m.WinByBare, m.WinP50, m.WinP99, m.WinP99ByBare, func(r round) map[string]float64 { return r.Win.CPU }},
+		{"sold out", m.SoldOut, m.SoldOutByBare, m.SoldP50, m.SoldP99, m.SoldOutP99ByBare, func(r round) map[string]float64 { return r.SoldOut.CPU }},
+	} {
+		fmt.Fprintf(to, "%-10s %9.0f %7.3f %8.1f %8.1f %8.2f   %.1f, %.1f, %.1f, %.1f\n", row.name, row.rate, row.ratio, row.p50, row.p99, row.p99r,
+			cpu(row.cpu, "generator"), cpu(row.cpu, "server"), cpu(row.cpu, "redis"), cpu(row.cpu, "database"))
+	}
+	first, last := f.Rounds[0].Win, f.Rounds[len(f.Rounds)-1].Win
+	fmt.Fprintf(to, "\ncommits within the load: %.3f of the accepted grabs (database: %.1f µs CPU per order)\nbacklog gone after %.2f of the load's time\n",
+		m.CommitRate, last.CommitCPU, m.DrainTime)
+	fmt.Fprintf(to, "memory of the program: %d MB before the first load, %d MB after the last\n", first.RSSBefore>>20, last.RSSAfter>>20)
+}

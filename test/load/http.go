@@ -30,7 +30,7 @@ func httpCommand(flags *flag.FlagSet) func(context.Context) error {
 	flags.IntVar(&config.rounds, "rounds", 3, "turns; medians are printed")
 	flags.BoolVar(&config.requestIDs, "request-ids", false, "every grab has a requestId of its own")
 	flags.StringVar(&config.json, "json", "", "file to write the figures to")
-	flags.StringVar(&config.profiles, "profiles", "", "folder for CPU and heap profiles of the program under the first winning load")
+	flags.StringVar(&config.profiles, "profiles", "", "folder for profiles of the program: CPU of the first winning load, allocations until then")
 	flags.StringVar(&config.env, "env", "", "more environment for the program: NAME=value, separated by spaces")
 	return func(ctx context.Context) error {
 		if config.connections < 1 || config.connections > 10_000 || config.seconds < 1 || config.seconds > 300 || config.rounds < 1 || config.rounds > 20 {
@@ -247,20 +247,18 @@ func (s *server) profile(ctx context.Context, folder string, length time.Duratio
 		return nil
 	}
 	seconds := max(1, int(length.Seconds())-1)
-	for name, path := range map[string]string{
-		"cpu":    fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds),
-		"allocs": fmt.Sprintf("/debug/pprof/allocs?seconds=%d", seconds),
-	} {
-		data, err := s.operate(ctx, http.MethodGet, path, "")
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(folder, name+".pprof"), data, 0o644); err != nil {
-			return err
-		}
-		break
+	data, err := s.operate(ctx, http.MethodGet, fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds), "")
+	if err != nil {
+		return err
 	}
-	return nil
+	if err := os.WriteFile(filepath.Join(folder, "cpu.pprof"), data, 0o644); err != nil {
+		return err
+	}
+	data, err = s.operate(ctx, http.MethodGet, "/debug/pprof/allocs", "")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "allocs.pprof"), data, 0o644)
 }
 
 func (f *httpFigures) medians() {

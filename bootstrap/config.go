@@ -44,6 +44,8 @@ type Config struct {
 		Timeout    time.Duration `koanf:"timeout"`
 		Prefix     string        `koanf:"prefix"`
 		Partitions int           `koanf:"partitions"`
+		Batch      int           `koanf:"batch"`
+		Calls      int           `koanf:"calls"`
 	} `koanf:"redis"`
 	Consumers    int           `koanf:"consumers"`
 	Batch        int           `koanf:"batch"`
@@ -249,6 +251,8 @@ func (c *Config) Validate() error {
 		{between(c.Redis.Timeout, time.Millisecond, time.Minute), "redis.timeout", "must be from 1ms to 1m"},
 		{isPrefix.MatchString(c.Redis.Prefix), "redis.prefix", "must have 1 to 64 characters of A-Z a-z 0-9 . _ : -"},
 		{c.Redis.Partitions >= 1 && c.Redis.Partitions <= 1024, "redis.partitions", "must be from 1 to 1024"},
+		{c.Redis.Batch >= 1 && c.Redis.Batch <= 1000, "redis.batch", "must be from 1 to 1000"},
+		{c.Redis.Calls >= 1 && c.Redis.Calls <= 16, "redis.calls", "must be from 1 to 16"},
 		{c.Consumers >= 1 && c.Consumers <= 1024, "consumers", "must be from 1 to 1024"},
 		{c.Batch >= 1 && c.Batch <= 1000, "batch", "must be from 1 to 1000"},
 		{between(c.ReclaimAfter, 100*time.Millisecond, time.Hour), "reclaim_after", "must be from 100ms to 1h"},

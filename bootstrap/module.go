@@ -147,6 +147,7 @@ func openRedis(lc fx.Lifecycle, config Config, fences domain.Fences, metrics *te
 	stock, err := redisstock.New(redisstock.Config{
 		Client: client, Blocking: blocking, Prefix: config.Redis.Prefix,
 		Partitions: config.Redis.Partitions, ReclaimAfter: config.ReclaimAfter,
+		Batch: config.Redis.Batch, Calls: config.Redis.Calls,
 	})
 	if err != nil {
 		return hot{}, fmt.Errorf("redis: %w", err)

@@ -35,6 +35,8 @@ var settings = []setting{
 	{"redis.timeout", "500ms", "time-out of a Redis call", "a hundred times a slow script"},
 	{"redis.prefix", "seckill", "start of every key; deployments that share a Redis must differ here", ""},
 	{"redis.partitions", 16, "hash tags that sales are spread over; all nodes must agree, and it cannot change while orders are queued", "a few for each Redis node"},
+	{"redis.batch", 256, "grabs that share one script call at most; 1: each has its own", "measured: more add little speed"},
+	{"redis.calls", 2, "such calls of a partition on their way at a time; grabs that come meanwhile wait for the next", "one is decided while the next is on its way"},
 
 	{"consumers", 4, "batches on their way to the database at the same time; more than half of database_pool is warned of", "a database commits faster in few large batches"},
 	{"batch", 500, "queue entries read at a time", "beyond it larger batches gain little"},

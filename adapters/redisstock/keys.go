@@ -9,27 +9,33 @@ import (
 	"seckill/domain"
 )
 
-// saleKeys are the keys of one sale and of its partition's queue. All carry the
-// partition's tag, so they share a slot of a cluster.
+// saleKeys are the keys of one segment of a sale and of its partition's queue.
+// All carry the partition's tag, so they share a slot of a cluster.
 type saleKeys struct {
 	id                            string // activity:sku
+	partition                     int
 	sale, holds, buyers, requests string
 	queue, depth                  string
 }
 
-// keys names the keys of a sale; ids are numbers, so nothing in them can end
-// the tag or a part of the name.
-func (s *Stock) keys(sale domain.SaleID) saleKeys {
-	partition := partitionOf(sale, s.config.Partitions)
+// keys names the keys of a sale's first segment.
+func (s *Stock) keys(sale domain.SaleID) saleKeys { return s.segment(sale, 0) }
+
+// segment names the keys of one of a sale's segments: segments follow each other
+// over the partitions. Ids are numbers, so nothing in them can end the tag or a
+// part of the name.
+func (s *Stock) segment(sale domain.SaleID, number int) saleKeys {
+	partition := (partitionOf(sale, s.config.Partitions) + number) % s.config.Partitions
 	id, tag := sale.String(), s.tag(partition)
 	return saleKeys{
-		id:       id,
-		sale:     tag + "sale:" + id,
-		holds:    tag + "holds:" + id,
-		buyers:   tag + "buyers:" + id,
-		requests: tag + "requests:" + id,
-		queue:    tag + "queue",
-		depth:    tag + "depth",
+		id:        id,
+		partition: partition,
+		sale:      tag + "sale:" + id,
+		holds:     tag + "holds:" + id,
+		buyers:    tag + "buyers:" + id,
+		requests:  tag + "requests:" + id,
+		queue:     tag + "queue",
+		depth:     tag + "depth",
 	}
 }
 

@@ -2,9 +2,8 @@ package redisstock
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strconv"
-	"time"
 
 	"seckill/domain"
 )
@@ -23,82 +22,74 @@ var letters = map[byte]domain.Outcome{
 	'W': {Verdict: domain.Withdrawn},
 }
 
-// Reserve implements domain.Admission. At most 1000 claims.
+// maxMoves bounds how often a call follows a sale whose segments changed.
+const maxMoves = 3
+
+// Reserve implements domain.Admission. At most 1000 claims. A single claim
+// travels with others of its partition, see Config.Batch; several go as they
+// are, in one call per segment of the sale.
+//
+// A caller whose ctx ends leaves at once. If its claim was on the way by then,
+// the outcome is unknown.
 func (s *Stock) Reserve(ctx context.Context, sale domain.SaleID, claims []domain.Claim) ([]domain.Outcome, error) {
 	if err := checkClaims(claims); err != nil || len(claims) == 0 {
 		return nil, err
 	}
-	keys := s.keys(sale)
-	reply, err := s.run(ctx, grabScript,
-		[]string{keys.sale, keys.holds, keys.buyers, keys.requests, keys.queue, keys.depth},
-		grabArgs(keys.id, claims)...)
-	if err != nil {
+	outcomes := make([]domain.Outcome, len(claims))
+	var err error
+	for range maxMoves {
+		if err = s.reserve(ctx, s.layout(sale), claims, outcomes); !errors.Is(err, errMoved) {
+			break
+		}
+	}
+	switch {
+	case errors.Is(err, errMoved):
+		return nil, unavailable(err)
+	case err != nil:
 		return nil, err
 	}
-	return outcomes(reply, claims)
+	return outcomes, nil
 }
 
-// grabArgs lays the claims out as grab.lua reads them: kind by kind, so that a
-// range of them is the argument list of one command.
-func grabArgs(sale string, claims []domain.Claim) []any {
-	n := len(claims)
-	args := make([]any, 2+5*n)
-	args[0], args[1] = sale, strconv.Itoa(n)
-	orders, buyers, quantities, tails, fields := args[2:], args[2+n:], args[2+2*n:], args[2+3*n:], args[2+4*n:]
-	asks := false
+// reserve decides the claims where their buyers are at home.
+func (s *Stock) reserve(ctx context.Context, layout *layout, claims []domain.Claim, outcomes []domain.Outcome) (err error) {
+	if len(claims) == 1 && s.config.Batch > 1 {
+		keys := &layout.segments[layout.home(claims[0].Buyer)]
+		outcomes[0], err = s.lanes[keys.partition].join(ctx, layout, keys, claims[0])
+		return err
+	}
+	if len(layout.segments) == 1 {
+		return s.decideOne(ctx, group{layout: layout, keys: &layout.segments[0], claims: claims, outcomes: outcomes})
+	}
+	places := make([][]int, len(layout.segments))
 	for i, claim := range claims {
-		tail := tail(claim.Buyer, claim.Request, claim.Quantity)
-		digits := len(tail) - len(claim.Buyer) - len(claim.Request) - 2
-		orders[i], buyers[i], tails[i] = string(claim.Order), string(claim.Buyer), tail
-		quantities[i], fields[i] = tail[:digits], ""
-		if claim.Request != "" {
-			fields[i], asks = tail[digits+1:], true
+		home := layout.home(claim.Buyer)
+		places[home] = append(places[home], i)
+	}
+	for home, places := range places {
+		if len(places) == 0 {
+			continue
+		}
+		g := group{layout: layout, keys: &layout.segments[home], outcomes: make([]domain.Outcome, len(places))}
+		for _, place := range places {
+			g.claims = append(g.claims, claims[place])
+		}
+		if err := s.decideOne(ctx, g); err != nil {
+			return err
+		}
+		for i, place := range places {
+			outcomes[place] = g.outcomes[i]
 		}
 	}
-	if !asks {
-		return args[:2+4*n]
-	}
-	return args
+	return nil
 }
 
-// outcomes reads the reply of grab.lua.
-func outcomes(reply reply, claims []domain.Claim) ([]domain.Outcome, error) {
-	list := make([]domain.Outcome, len(claims))
-	if len(reply) == 0 {
-		for i := range list {
-			list[i].Verdict = domain.NotReady
-		}
-		return list, nil
+func (s *Stock) decideOne(ctx context.Context, g group) error {
+	groups := []group{g}
+	if err := s.decide(ctx, groups); err != nil {
+		return err
 	}
-	available, err := reply.number(0)
-	if err != nil {
-		return nil, err
-	}
-	starts, err := reply.number(1)
-	if err != nil {
-		return nil, err
-	}
-	word := reply.text(2)
-	if len(word) != len(claims) {
-		return nil, unavailable(fmt.Errorf("script answered %d of %d claims", len(word), len(claims)))
-	}
-	other := 3
-	for i, claim := range claims {
-		outcome, err := outcome(word[i], claim, available)
-		if err != nil {
-			return nil, err
-		}
-		available = outcome.After
-		switch word[i] {
-		case 'X':
-			outcome.Order = domain.OrderID(reply.text(other)).Order()
-			other++
-		case 'N':
-			outcome.StartsAt = time.UnixMilli(starts)
-		}
-		list[i] = outcome
-	}
-	return list, nil
+	return groups[0].err
 }
 
 func outcome(letter byte, claim domain.Claim, available int64) (domain.Outcome, error) {

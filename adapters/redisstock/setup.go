@@ -45,7 +45,7 @@ func (s *Stock) Preheat(ctx context.Context, load domain.Load) error {
 	}
 	_, err := s.command(ctx, preheatEndScript, hashes[:1], load.Fence, token, string(load.Gate.State), load.Epoch,
 		millis(load.Gate.StartsAt), millis(load.Gate.EndsAt), load.Gate.PerUserLimit,
-		load.Total, load.Total-content.held-content.sold, content.held, content.sold)
+		load.Total, load.Total-content.held-content.sold, content.held, content.sold, 1)
 	if err != nil {
 		return fmt.Errorf("end preheat: %w", err)
 	}

@@ -26,8 +26,10 @@ const sealedState = "sealed"
 // A server that is out of memory takes no grab, but it still takes what ends
 // orders and frees memory: Ack, Release, Settle, SetGate and Archive.
 type Stock struct {
-	config Config
-	queue  *Queue
+	config  Config
+	queue   *Queue
+	lanes   []lane // by partition
+	layouts layouts
 }
 
 var _ domain.Stock = (*Stock)(nil)
@@ -40,6 +42,10 @@ func New(config Config) (*Stock, error) {
 	}
 	stock := &Stock{config: config}
 	stock.queue = newQueue(stock)
+	stock.lanes = make([]lane, config.Partitions)
+	for i := range stock.lanes {
+		stock.lanes[i].stock = stock
+	}
 	return stock, nil
 }
 

@@ -60,7 +60,10 @@ func openAt(t testing.TB, config redisstock.ConnectConfig) *world {
 // another is a further Stock on the world's keys, as another process would have it.
 func (w *world) another(t testing.TB, config redisstock.Config) *redisstock.Stock {
 	t.Helper()
-	config.Prefix, config.Partitions = w.prefix, 3
+	config.Prefix = w.prefix
+	if config.Partitions == 0 {
+		config.Partitions = 3
+	}
 	if config.Client == nil {
 		config.Client = w.client
 	}

@@ -84,6 +84,7 @@ func listen(lc fx.Lifecycle, config Config, api *httpapi.API, health *health, sh
 			OnStop: func(ctx context.Context) error {
 				health.stopping.Store(true)
 				api.Drain()
+				defer flushLog(log) // no grab writes a line after this
 				return drain(ctx, l.server, log)
 			},
 		})

@@ -32,5 +32,7 @@ var sortable = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPaddin
 // OrderID returns a new order id.
 func (IDs) OrderID(sale domain.SaleID) domain.OrderID {
 	id := uuid.Must(uuid.NewV7()) // fails only when the system has no random source
-	return domain.NewOrderID(sale, sortable.EncodeToString(id[:]))
+	var text [26]byte             // 128 bits, five a letter
+	sortable.Encode(text[:], id[:])
+	return domain.NewOrderID(sale, string(text[:]))
 }

@@ -61,12 +61,15 @@ type load struct {
 // win is a load of grabs that all win.
 type win struct {
 	load
-	CommitRate  float64 `json:"commitRate"`  // commits within the load's time, by accepted grabs
-	DrainTime   float64 `json:"drainTime"`   // until the backlog was gone, by the load's time
-	CommitCPU   float64 `json:"commitCPU"`   // of the database, microseconds per committed order
-	RSSBefore   int64   `json:"rssBefore"`   // of the program, bytes
-	RSSAfter    int64   `json:"rssAfter"`    // when the backlog is gone
-	RedisMemory int64   `json:"redisMemory"` // RSS, bytes
+	CommitRate float64 `json:"commitRate"` // commits within the load's time, by accepted grabs
+	DrainTime  float64 `json:"drainTime"`  // until the backlog was gone, by the load's time
+	CommitCPU  float64 `json:"commitCPU"`  // of the database, microseconds per committed order
+	// Drain is what each process spends on an order of the backlog, when no
+	// grabs come any more: the cost of the way into the ledger alone. Microseconds.
+	Drain       map[string]float64 `json:"drainMicros"`
+	RSSBefore   int64              `json:"rssBefore"`   // of the program, bytes
+	RSSAfter    int64              `json:"rssAfter"`    // when the backlog is gone
+	RedisMemory int64              `json:"redisMemory"` // RSS, bytes
 }
 
 type round struct {
@@ -145,29 +148,36 @@ func measureHTTP(ctx context.Context, w *world, config httpConfig) (*httpFigures
 // load runs a plan against a server. At begin and end it also calls what the
 // caller wants to look at.
 func (w *world) load(ctx context.Context, plan plan, s *server, begin, end func() error) (load, error) {
-	processes := map[string]int{"server": s.PID, "redis": w.redis.PID(), "database": w.database.PID()}
-	before, spent := map[string]time.Duration{}, map[string]time.Duration{}
+	var before, after map[string]time.Duration
 	r, err := generateFor(ctx, plan, func() error {
-		for name, pid := range processes {
-			before[name] = cpuOf(pid)
-		}
+		before = w.spent(s)
 		return call(begin)
 	}, func() error {
-		err := call(end)
-		for name, pid := range processes {
-			spent[name] = cpuOf(pid) - before[name]
-		}
-		return err
+		after = w.spent(s)
+		return call(end)
 	})
 	if err != nil {
 		return load{}, err
 	}
-	l := load{result: r, PerSecond: r.perSecond(), P50Ms: ms(r.P50), P99Ms: ms(r.P99), CPU: map[string]float64{}}
-	spent["generator"] = r.CPU
-	for name, cpu := range spent {
-		l.CPU[name] = float64(cpu.Microseconds()) / float64(r.Requests)
-	}
+	l := load{result: r, PerSecond: r.perSecond(), P50Ms: ms(r.P50), P99Ms: ms(r.P99), CPU: perOrder(before, after, r.Requests)}
+	l.CPU["generator"] = float64(r.CPU.Microseconds()) / float64(r.Requests)
 	return l, nil
+}
+
+// spent is the processor time of each process so far.
+func (w *world) spent(s *server) map[string]time.Duration {
+	return map[string]time.Duration{
+		"server": cpuOf(s.PID), "redis": cpuOf(w.redis.PID()), "database": cpuOf(w.database.PID()),
+	}
+}
+
+// perOrder shares processor time out over requests or orders; microseconds.
+func perOrder(before, after map[string]time.Duration, n int64) map[string]float64 {
+	each := map[string]float64{}
+	for name, cpu := range after {
+		each[name] = float64((cpu - before[name]).Microseconds()) / float64(max(n, 1))
+	}
+	return each
 }
 
 func call(look func() error) error {
@@ -187,6 +197,7 @@ func (w *world) win(ctx context.Context, plan plan, s *server, profiles string) 
 	r := win{RSSBefore: rssOf(s.PID)}
 	var committed int64
 	var ended time.Time
+	var before map[string]time.Duration
 	done := make(chan error, 1)
 	l, err := w.load(ctx, plan, s, func() error {
 		go func() { done <- s.profile(ctx, profiles, plan.For) }()
@@ -194,6 +205,7 @@ func (w *world) win(ctx context.Context, plan plan, s *server, profiles string) 
 	}, func() (err error) {
 		ended = time.Now()
 		committed, err = w.committed(ctx, plan.Activity)
+		before = w.spent(s)
 		return err
 	})
 	if err := errors.Join(err, <-done); err != nil {
@@ -206,6 +218,7 @@ func (w *world) win(ctx context.Context, plan plan, s *server, profiles string) 
 		return win{}, err
 	}
 	r.DrainTime = time.Since(ended).Seconds() / l.Took.Seconds()
+	r.Drain = perOrder(before, w.spent(s), l.Requests-committed)
 	r.RSSAfter, r.RedisMemory = rssOf(s.PID), rssOf(w.redis.PID())
 	if n, err := w.orders(ctx, plan.Activity); err != nil || n != l.Requests {
 		return win{}, fmt.Errorf("%d grabs were accepted, the ledger has %d orders: %w", l.Requests, n, err)
@@ -311,6 +324,8 @@ func (f *httpFigures) print(to io.Writer) {
 		fmt.Fprintf(to, "%-10s %9.0f %7.3f %8.1f %8.1f %8.2f   %.1f, %.1f, %.1f, %.1f\n", row.name, row.rate, row.ratio, row.p50, row.p99, row.p99r,
 			cpu(row.cpu, "generator"), cpu(row.cpu, "server"), cpu(row.cpu, "redis"), cpu(row.cpu, "database"))
 	}
+	drain := func(r round) map[string]float64 { return r.Win.Drain }
+	fmt.Fprintf(to, "%-10s %43s   -, %.1f, %.1f, %.1f (per order of the backlog)\n", "draining", "", cpu(drain, "server"), cpu(drain, "redis"), cpu(drain, "database"))
 	first, last := f.Rounds[0].Win, f.Rounds[len(f.Rounds)-1].Win
 	fmt.Fprintf(to, "\ncommits within the load: %.3f of the accepted grabs (database: %.1f µs CPU per order)\nbacklog gone after %.2f of the load's time\n",
 		m.CommitRate, last.CommitCPU, m.DrainTime)

@@ -27,7 +27,11 @@ func NewLogger(config Config, to io.Writer) *slog.Logger {
 		return slog.NewJSONHandler(to, options)
 	}
 	lazy := &lazyWriter{to: to, tell: slog.New(format(to))}
-	return slog.New(&logHandler{atOnce: format(lazy.direct()), later: format(lazy), lazy: lazy})
+	later := format(lazy)
+	if config.Log.Format == "json" {
+		later = &plainLines{later, lazy}
+	}
+	return slog.New(&logHandler{atOnce: format(lazy.direct()), later: later, lazy: lazy})
 }
 
 // logHandler parts the lines about single grabs from all others.

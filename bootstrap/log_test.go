@@ -3,6 +3,8 @@ package bootstrap
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -111,6 +113,71 @@ func TestLogNeverBlocksGrabs(t *testing.T) {
 	all := 1 + 2*lazyBytes/len(line)
 	if dropped == 0 || written == 0 || written+dropped != all {
 		t.Errorf("%d lines written and %d told to be dropped, of %d", written, dropped, all)
+	}
+}
+
+// The short way writes what slog writes, or leaves a record alone.
+//
+// covers A6
+func TestPlainLinesAreSlogs(t *testing.T) {
+	var want, got bytes.Buffer
+	slow := slog.NewJSONHandler(&want, nil)
+	fast := &plainLines{slog.NewJSONHandler(&got, nil), &got}
+	at := time.Date(2026, 5, 4, 3, 2, 1, 120_000, time.FixedZone("", 3600))
+	attrs := map[string][]slog.Attr{
+		"plain":     {slog.String("a", "x y<&>'"), slog.String("empty", ""), slog.Int64("n", -7), slog.Int("m", 1<<40), slog.Bool("b", true), slog.Bool("c", false)},
+		"none":      nil,
+		"quote":     {slog.String("a", `"`)},
+		"backslash": {slog.String("a", `\n`)},
+		"a line":    {slog.String("a", "x\n{\"level\":\"ERROR\"}")},
+		"a control": {slog.String("a", "\x00\x7f")},
+		"not ASCII": {slog.String("a", "é\u2028\xff")},
+		"bad key":   {slog.String(`k"`, "v")},
+		"no key":    {slog.String("", "v"), slog.Attr{}},
+		"error":     {slog.Any("error", errors.New("e"))},
+		"group":     {slog.Group("g", slog.Int("n", 1))},
+		"others":    {slog.Duration("d", time.Second), slog.Float64("f", 1.5), slog.Uint64("u", 1), slog.Time("t", at)},
+		"late":      {slog.Int("n", 1), slog.Int("n", 1), slog.Int("n", 1), slog.Int("n", 1), slog.Int("n", 1), slog.Int("n", 1), slog.Any("x", nil)},
+	}
+	for name, attrs := range attrs {
+		for _, when := range []time.Time{at, at.Truncate(time.Second).UTC(), time.Now(), {}} {
+			for _, level := range []slog.Level{slog.LevelInfo, slog.LevelError, 5} {
+				for _, message := range []string{"grab", "", "a \"b\""} {
+					want.Reset()
+					got.Reset()
+					record := slog.NewRecord(when, level, message, 0)
+					record.AddAttrs(attrs...)
+					if err := errors.Join(slow.Handle(t.Context(), record), fast.Handle(t.Context(), record)); err != nil {
+						t.Fatal(err)
+					}
+					if got.String() != want.String() {
+						t.Errorf("%s: %s is not %s", name, got.String(), want.String())
+					}
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkGrabLine(b *testing.B) {
+	log := NewLogger(Default(), io.Discard)
+	for _, handler := range []struct {
+		name string
+		slog.Handler
+	}{{"plain", log.Handler()}, {"slog", slog.NewJSONHandler(io.Discard, nil)}} {
+		b.Run(handler.name, func(b *testing.B) {
+			b.ReportAllocs()
+			now := time.Now()
+			for b.Loop() {
+				record := slog.NewRecord(now, slog.LevelInfo, application.GrabLine, 0)
+				record.AddAttrs(slog.String("biz_id", "r-1"), slog.String("order_id", "SK1001-2001-034pe8k13trjh4l1ut15r2n3oc"),
+					slog.String("buyer", "1000000007"), slog.Int64("quantity", 1), slog.String("outcome", "accepted"),
+					slog.Bool("replayed", false), slog.Int64("stock_before", 1000), slog.Int64("stock_after", 999))
+				if err := handler.Handle(b.Context(), record); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -55,6 +54,9 @@ type load struct {
 	P50Ms     float64            `json:"p50Ms"`
 	P99Ms     float64            `json:"p99Ms"`
 	CPU       map[string]float64 `json:"cpuMicros"` // per request, by process
+	// Share is the part of the machine's busy time that these processes had:
+	// below about 0.95, something else was running and req/s mean little.
+	Share float64 `json:"share"`
 	result
 }
 
@@ -83,15 +85,6 @@ type httpFigures struct {
 	Seconds     int     `json:"seconds"`
 	Rounds      []round `json:"rounds"`
 	Median      ratios  `json:"median"`
-}
-
-// ratios are medians over the rounds, each by the bare handler of its round.
-type ratios struct {
-	Bare, Win, SoldOut                                 float64 // requests a second
-	WinByBare, SoldOutByBare                           float64
-	WinP99ByBare, SoldOutP99ByBare                     float64
-	CommitRate, DrainTime                              float64
-	BareP50, BareP99, WinP50, WinP99, SoldP50, SoldP99 float64 // ms
 }
 
 func measureHTTP(ctx context.Context, w *world, config httpConfig) (*httpFigures, error) {
@@ -149,11 +142,12 @@ func measureHTTP(ctx context.Context, w *world, config httpConfig) (*httpFigures
 // caller wants to look at.
 func (w *world) load(ctx context.Context, plan plan, s *server, begin, end func() error) (load, error) {
 	var before, after map[string]time.Duration
+	var busy time.Duration
 	r, err := generateFor(ctx, plan, func() error {
-		before = w.spent(s)
+		before, busy = w.spent(s), machineCPU()
 		return call(begin)
 	}, func() error {
-		after = w.spent(s)
+		after, busy = w.spent(s), machineCPU()-busy
 		return call(end)
 	})
 	if err != nil {
@@ -161,7 +155,16 @@ func (w *world) load(ctx context.Context, plan plan, s *server, begin, end func(
 	}
 	l := load{result: r, PerSecond: r.perSecond(), P50Ms: ms(r.P50), P99Ms: ms(r.P99), CPU: perOrder(before, after, r.Requests)}
 	l.CPU["generator"] = float64(r.CPU.Microseconds()) / float64(r.Requests)
+	l.Share = l.cpu() * float64(r.Requests) / float64(max(busy.Microseconds(), 1))
 	return l, nil
+}
+
+// cpu is what all processes together spent on a request; microseconds.
+func (l load) cpu() (sum float64) {
+	for _, each := range l.CPU {
+		sum += each
+	}
+	return sum
 }
 
 // spent is the processor time of each process so far.
@@ -272,62 +275,4 @@ func (s *server) profile(ctx context.Context, folder string, length time.Duratio
 		return err
 	}
 	return os.WriteFile(filepath.Join(folder, "allocs.pprof"), data, 0o644)
-}
-
-func (f *httpFigures) medians() {
-	of := func(value func(round) float64) float64 {
-		var all []float64
-		for _, r := range f.Rounds {
-			all = append(all, value(r))
-		}
-		return median(all)
-	}
-	f.Median = ratios{
-		Bare:             of(func(r round) float64 { return r.Bare.PerSecond }),
-		Win:              of(func(r round) float64 { return r.Win.PerSecond }),
-		SoldOut:          of(func(r round) float64 { return r.SoldOut.PerSecond }),
-		WinByBare:        of(func(r round) float64 { return r.Win.PerSecond / r.Bare.PerSecond }),
-		SoldOutByBare:    of(func(r round) float64 { return r.SoldOut.PerSecond / r.Bare.PerSecond }),
-		WinP99ByBare:     of(func(r round) float64 { return r.Win.P99Ms / r.Bare.P99Ms }),
-		SoldOutP99ByBare: of(func(r round) float64 { return r.SoldOut.P99Ms / r.Bare.P99Ms }),
-		CommitRate:       of(func(r round) float64 { return r.Win.CommitRate }),
-		DrainTime:        of(func(r round) float64 { return r.Win.DrainTime }),
-		BareP50:          of(func(r round) float64 { return r.Bare.P50Ms }),
-		BareP99:          of(func(r round) float64 { return r.Bare.P99Ms }),
-		WinP50:           of(func(r round) float64 { return r.Win.P50Ms }),
-		WinP99:           of(func(r round) float64 { return r.Win.P99Ms }),
-		SoldP50:          of(func(r round) float64 { return r.SoldOut.P50Ms }),
-		SoldP99:          of(func(r round) float64 { return r.SoldOut.P99Ms }),
-	}
-}
-
-func (f *httpFigures) print(to io.Writer) {
-	m := f.Median
-	cpu := func(pick func(round) map[string]float64, name string) float64 {
-		var all []float64
-		for _, r := range f.Rounds {
-			all = append(all, pick(r)[name])
-		}
-		return median(all)
-	}
-	fmt.Fprintf(to, "\n%d connections, %d s each, medians of %d turns\n\n", f.Connections, f.Seconds, len(f.Rounds))
-	fmt.Fprintf(to, "%-10s %9s %7s %8s %8s %8s   %s\n", "", "req/s", "ratio", "p50 ms", "p99 ms", "p99 r.", "CPU µs per request: generator, server, redis, database")
-	for _, row := range []struct {
-		name                        string
-		rate, ratio, p50, p99, p99r float64
-		cpu                         func(round) map[string]float64
-	}{
-		{"bare", m.Bare, 1, m.BareP50, m.BareP99, 1, func(r round) map[string]float64 { return r.Bare.CPU }},
-		{"winning", m.Win, m.WinByBare, m.WinP50, m.WinP99, m.WinP99ByBare, func(r round) map[string]float64 { return r.Win.CPU }},
-		{"sold out", m.SoldOut, m.SoldOutByBare, m.SoldP50, m.SoldP99, m.SoldOutP99ByBare, func(r round) map[string]float64 { return r.SoldOut.CPU }},
-	} {
-		fmt.Fprintf(to, "%-10s %9.0f %7.3f %8.1f %8.1f %8.2f   %.1f, %.1f, %.1f, %.1f\n", row.name, row.rate, row.ratio, row.p50, row.p99, row.p99r,
-			cpu(row.cpu, "generator"), cpu(row.cpu, "server"), cpu(row.cpu, "redis"), cpu(row.cpu, "database"))
-	}
-	drain := func(r round) map[string]float64 { return r.Win.Drain }
-	fmt.Fprintf(to, "%-10s %43s   -, %.1f, %.1f, %.1f (per order of the backlog)\n", "draining", "", cpu(drain, "server"), cpu(drain, "redis"), cpu(drain, "database"))
-	first, last := f.Rounds[0].Win, f.Rounds[len(f.Rounds)-1].Win
-	fmt.Fprintf(to, "\ncommits within the load: %.3f of the accepted grabs (database: %.1f µs CPU per order)\nbacklog gone after %.2f of the load's time\n",
-		m.CommitRate, last.CommitCPU, m.DrainTime)
-	fmt.Fprintf(to, "memory of the program: %d MB before the first load, %d MB after the last\n", first.RSSBefore>>20, last.RSSAfter>>20)
 }

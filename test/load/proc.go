@@ -28,6 +28,24 @@ func cpuOf(pid int) time.Duration {
 	return time.Duration(user+system) * tick
 }
 
+// machineCPU is the time that all processors together were busy.
+func machineCPU() time.Duration {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0
+	}
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	var busy int64
+	for i, field := range bytes.Fields(line) {
+		// user nice system idle iowait irq softirq: all but idle and waiting
+		if i >= 1 && i <= 7 && i != 4 && i != 5 {
+			n, _ := strconv.ParseInt(string(field), 10, 64)
+			busy += n
+		}
+	}
+	return time.Duration(busy) * tick
+}
+
 // rssOf is the memory that a process has in use, bytes; 0 where the system has no /proc.
 func rssOf(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))

@@ -89,7 +89,7 @@ func listen(lc fx.Lifecycle, config Config, api *httpapi.API, health *health, sh
 				}
 				log.Info("listening", "for", l.key, "addr", listener.Addr().String())
 				go func() {
-					if err := l.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+					if err := l.server.Serve(httpapi.Listener(listener)); !errors.Is(err, http.ErrServerClosed) {
 						log.Error("listener failed", "addr", l.server.Addr, "error", err)
 						_ = shutdown.Shutdown(fx.ExitCode(1))
 					}

@@ -24,6 +24,7 @@ const (
 	MaxActivityName  = 200 // characters
 	DefaultPayWindow = 30 * time.Minute
 	MaxPayWindow     = 30 * 24 * time.Hour
+	MaxSegments      = 64 // of one sale's stock
 )
 
 // Activity is a time window with one or more SKUs.
@@ -44,7 +45,7 @@ type SKU struct {
 	Price        int64 // minor units
 	Total        int64 // units
 	PerUserLimit int64 // units per buyer, cumulative
-	Segments     int   // partitions the stock is split over; only 1 so far
+	Segments     int   // partitions that the hot store may split the stock over
 }
 
 // Sale is the id of one of the activity's sales.
@@ -110,8 +111,8 @@ func (s SKU) validate() error {
 		return Invalid("skus.perUserLimit", "must be an integer from 1 to %d", int64(MaxInteger))
 	case s.Price < 0 || s.Price > MaxInteger:
 		return Invalid("skus.price", "must be an integer from 0 to %d", int64(MaxInteger))
-	case s.Segments != 1:
-		return Invalid("skus.segments", "must be 1: split stock is not available yet")
+	case s.Segments < 1 || s.Segments > MaxSegments:
+		return Invalid("skus.segments", "must be an integer from 1 to %d", MaxSegments)
 	}
 	return nil
 }

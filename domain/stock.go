@@ -90,8 +90,8 @@ type Outcome struct {
 	Verdict  Verdict
 	Order    OrderID   // Accepted: the order that holds the units; on a replay, the first one's
 	Replayed bool      // Accepted: this claim or its request id was accepted before
-	Before   int64     // units available before this claim
-	After    int64     // units available after this claim
+	Before   int64     // units available before this claim; of a split stock, in the buyer's segment
+	After    int64     // the same after this claim; SoldOut: in all segments
 	StartsAt time.Time // NotStarted: when the window opens
 }
 
@@ -167,6 +167,10 @@ type Load struct {
 	// replayed.
 	Holds []Hold
 	Fence int64
+	// Segments is how many partitions the stock is split over; 0 means 1. It
+	// stays the same for as long as the hot store has the sale. An adapter that
+	// does not split takes any number.
+	Segments int
 }
 
 // Stock is the hot store: it admits grabs and keeps the account of units.
@@ -247,6 +251,13 @@ type StockSetup interface {
 	// SetGate changes the gate, for the very next grab.
 	// Errors: ErrNotReady, ErrFenced.
 	SetGate(ctx context.Context, sale SaleID, gate Gate, fence int64) error
+
+	// SetTotal changes the total of a sale from seen to total, and what is
+	// available by as much; what is held and sold stays.
+	// Repeat: does nothing when the total already is as wanted.
+	// Errors: ErrNotReady; ErrFenced; ErrConflict when the total is neither;
+	// ErrUnbalanced when fewer units are available than are withdrawn.
+	SetTotal(ctx context.Context, sale SaleID, seen, total int64, fence int64) error
 
 	// Archive removes every trace of a sale. It refuses one with holds or
 	// queued orders with ErrHasHolds. Repeat: does nothing.

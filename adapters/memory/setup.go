@@ -81,6 +81,34 @@ func (s *Stock) Gate(_ context.Context, id domain.SaleID) (domain.Gate, error) {
 	return sale.gate, nil
 }
 
+// SetTotal implements domain.StockSetup.
+func (s *Stock) SetTotal(_ context.Context, id domain.SaleID, seen, total, fence int64) error {
+	if total < 1 || total > domain.MaxInteger {
+		return domain.Invalid("total", "must be an integer from 1 to %d", int64(domain.MaxInteger))
+	}
+	sale, err := s.find(id)
+	if err != nil {
+		return err
+	}
+	defer sale.mu.Unlock()
+	if sale.total == total {
+		return nil
+	}
+	if err := sale.fenced(fence); err != nil {
+		return err
+	}
+	switch {
+	case sale.total != seen:
+		return fmt.Errorf("the total is %d: %w", sale.total, domain.ErrConflict)
+	case sale.available < seen-total:
+		return fmt.Errorf("%d units are available: %w", sale.available, domain.ErrUnbalanced)
+	}
+	sale.fence = fence
+	sale.available += total - seen
+	sale.total = total
+	return nil
+}
+
 // Archive implements domain.StockSetup. The sale's fence is forgotten with it.
 func (s *Stock) Archive(_ context.Context, id domain.SaleID, fence int64) error {
 	s.mu.Lock()

@@ -93,11 +93,11 @@ func (s *Stock) answered(g *group, reply reply) error {
 	case "!":
 		return unavailable(fmt.Errorf("SECKILL corrupt %s of sale %s", reply.text(1), g.keys.id))
 	case "/":
-		segments, err := strconv.Atoi(reply.text(1))
-		if err != nil || segments < 1 || segments > s.config.Partitions {
-			return unavailable(fmt.Errorf("SECKILL corrupt segments of sale %s", g.keys.id))
+		segments, err := s.parseSegments(reply.text(1))
+		if err != nil {
+			return err
 		}
-		s.remember(g.layout.sale, segments)
+		s.remember(g.layout.sale, segments, true)
 		return errMoved
 	}
 	available, err := reply.number(0)

@@ -17,12 +17,9 @@ import (
 func (q *Queue) decode(partition int, entry redis.XMessage, attempts int) domain.Delivery {
 	delivery := domain.Delivery{ID: entry.ID, Partition: partition, Attempts: attempts}
 	sale, err := domain.ParseSaleID(field(entry, "sale"))
-	switch {
-	case err != nil:
+	if err != nil {
 		err = fmt.Errorf("sale: %w", err)
-	case partitionOf(sale, q.Partitions()) != partition:
-		err = errors.New("sale belongs to another partition")
-	default:
+	} else {
 		delivery.Sale = sale
 		delivery.Intents, err = decodeIntents(sale, entry)
 	}

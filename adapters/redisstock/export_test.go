@@ -48,3 +48,37 @@ func Crowd(s *Stock, sale domain.SaleID) func() {
 		l.waiting = nil
 	}
 }
+
+// Lend makes a loan and stops after so many of its three steps, as a process
+// does that dies.
+func Lend(ctx context.Context, s *Stock, sale domain.SaleID, lender, borrower int, units int64, steps int) error {
+	l, err := s.find(ctx, sale)
+	if err != nil {
+		return err
+	}
+	if steps == 3 {
+		return s.bring(ctx, l, lender, borrower, units)
+	}
+	reply, err := s.command(ctx, lendScript, []string{l.segments[lender].sale}, borrower, units)
+	if err != nil || steps == 1 {
+		return err
+	}
+	_, err = s.command(ctx, borrowScript, []string{l.segments[borrower].sale}, lender, reply[1], reply[2], reply[3])
+	return err
+}
+
+// LateLoan takes a loan out and returns what brings it to its borrower.
+func LateLoan(ctx context.Context, t interface{ Fatal(...any) }, s *Stock, sale domain.SaleID, lender, borrower int, units int64) func() error {
+	l, err := s.find(ctx, sale)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := s.command(ctx, lendScript, []string{l.segments[lender].sale}, borrower, units)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() error {
+		_, err := s.command(ctx, borrowScript, []string{l.segments[borrower].sale}, lender, reply[1], reply[2], reply[3])
+		return err
+	}
+}

@@ -14,7 +14,27 @@ const partSize = 1000
 // in turn, with the sums over the holds.
 type content struct {
 	holds, buyers, requests []any
-	held, sold              int64
+	available, held, sold   int64
+}
+
+// share lays a load out over the segments of a sale.
+func share(load domain.Load, l *layout) []content {
+	holds := make([][]domain.Hold, len(l.segments))
+	for _, hold := range load.Holds {
+		home := l.home(hold.Buyer)
+		holds[home] = append(holds[home], hold)
+	}
+	shares := make([]content, len(holds))
+	available := load.Total
+	for i, holds := range holds {
+		shares[i] = layOut(holds)
+		available -= shares[i].held + shares[i].sold
+	}
+	for i := range shares {
+		shares[i].available = available / int64(len(shares)-i) // the rest goes to the last ones
+		available -= shares[i].available
+	}
+	return shares
 }
 
 // layOut makes the content from holds. Of two holds with the same request id

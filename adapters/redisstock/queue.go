@@ -152,9 +152,9 @@ func (q *Queue) ack(ctx context.Context, partition int, batch []domain.Delivery)
 	args := append(make([]any, 0, 1+2*len(batch)), q.stock.config.Group)
 	for _, delivery := range batch {
 		place := 0 // an entry that could not be decoded may name no sale
-		if delivery.Sale != (domain.SaleID{}) && partitionOf(delivery.Sale, q.Partitions()) == partition {
+		if delivery.Sale != (domain.SaleID{}) {
 			if place = places[delivery.Sale]; place == 0 {
-				keys = append(keys, q.stock.keys(delivery.Sale).sale)
+				keys = append(keys, tag+"sale:"+delivery.Sale.String())
 				place = len(keys)
 				places[delivery.Sale] = place
 			}

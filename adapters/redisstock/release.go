@@ -11,34 +11,59 @@ import (
 
 // Release implements domain.Admission.
 func (s *Stock) Release(ctx context.Context, sale domain.SaleID, holds ...domain.OrderID) (int64, error) {
-	keys := s.keys(sale)
-	return s.each(ctx, releaseScript, []string{keys.sale, keys.holds, keys.buyers}, nil, holds)
+	return s.each(ctx, sale, holds, func(keys saleKeys, ids []domain.OrderID) (int64, error) {
+		return s.apply(ctx, releaseScript, []string{keys.sale, keys.holds, keys.buyers}, nil, ids)
+	})
 }
 
 // Settle implements domain.Admission.
 func (s *Stock) Settle(ctx context.Context, sale domain.SaleID, holds ...domain.OrderID) (int64, error) {
-	keys := s.keys(sale)
-	return s.each(ctx, settleScript, []string{keys.sale, keys.holds}, nil, holds)
+	return s.each(ctx, sale, holds, func(keys saleKeys, ids []domain.OrderID) (int64, error) {
+		return s.apply(ctx, settleScript, []string{keys.sale, keys.holds}, nil, ids)
+	})
 }
 
 // Requeue implements domain.StockAudit. A second hold (OrderID.Late) never had
 // an intent, so it is left alone.
 func (s *Stock) Requeue(ctx context.Context, sale domain.SaleID, holds ...domain.OrderID) (int, error) {
 	first := slices.DeleteFunc(slices.Clone(holds), func(id domain.OrderID) bool { return id != id.Order() })
-	keys := s.keys(sale)
-	n, err := s.each(ctx, requeueScript, []string{keys.sale, keys.holds, keys.queue, keys.depth}, []any{keys.id}, first)
+	n, err := s.each(ctx, sale, first, func(keys saleKeys, ids []domain.OrderID) (int64, error) {
+		return s.apply(ctx, requeueScript, []string{keys.sale, keys.holds, keys.queue, keys.depth}, []any{keys.id}, ids)
+	})
 	return int(n), err
 }
 
-// each runs a script over ids, at most maxIDs a call, and adds up what the
-// calls returned. Without ids it only finds out whether the sale is ready.
-func (s *Stock) each(ctx context.Context, script *redis.Script, keys []string, args []any, ids []domain.OrderID) (int64, error) {
+// each does something for the ids of each segment, and adds up. Without ids it
+// only finds out whether the sale is ready.
+func (s *Stock) each(ctx context.Context, sale domain.SaleID, ids []domain.OrderID, do func(saleKeys, []domain.OrderID) (int64, error)) (int64, error) {
 	if err := checkIDs(ids); err != nil {
 		return 0, err
 	}
-	if len(ids) == 0 {
-		return 0, s.ready(ctx, keys[0])
+	layout, err := s.find(ctx, sale)
+	if err != nil {
+		return 0, err
 	}
+	if len(ids) == 0 {
+		return 0, s.ready(ctx, layout.segments[0].sale)
+	}
+	lists, err := s.locate(ctx, layout, ids)
+	if err != nil {
+		return 0, err
+	}
+	var sum int64
+	for number, list := range lists {
+		n, err := do(layout.segments[number], list)
+		sum += n
+		if err != nil {
+			return sum, err
+		}
+	}
+	return sum, nil
+}
+
+// apply runs a script over ids, at most maxIDs a call, and adds up what the
+// calls returned.
+func (s *Stock) apply(ctx context.Context, script *redis.Script, keys []string, args []any, ids []domain.OrderID) (int64, error) {
 	var sum int64
 	for part := range slices.Chunk(ids, maxIDs) {
 		all := slices.Grow(slices.Clone(args), len(part))

@@ -27,7 +27,7 @@ const maxMoves = 3
 
 // Reserve implements domain.Admission. At most 1000 claims. A single claim
 // travels with others of its partition, see Config.Batch; several go as they
-// are, in one call per segment of the sale.
+// are, in one call, unless the stock is split.
 //
 // A caller whose ctx ends leaves at once. If its claim was on the way by then,
 // the outcome is unknown.
@@ -51,37 +51,35 @@ func (s *Stock) Reserve(ctx context.Context, sale domain.SaleID, claims []domain
 	return outcomes, nil
 }
 
-// reserve decides the claims where their buyers are at home.
-func (s *Stock) reserve(ctx context.Context, layout *layout, claims []domain.Claim, outcomes []domain.Outcome) (err error) {
-	if len(claims) == 1 && s.config.Batch > 1 {
-		keys := &layout.segments[layout.home(claims[0].Buyer)]
-		outcomes[0], err = s.lanes[keys.partition].join(ctx, layout, keys, claims[0])
-		return err
+// reserve decides the claims where their buyers are at home. Those of a split
+// stock go one by one: each may have to borrow before the next is decided.
+func (s *Stock) reserve(ctx context.Context, l *layout, claims []domain.Claim, outcomes []domain.Outcome) error {
+	if len(l.segments) == 1 && (len(claims) > 1 || s.config.Batch == 1) {
+		return s.decideOne(ctx, group{layout: l, keys: &l.segments[0], claims: claims, outcomes: outcomes})
 	}
-	if len(layout.segments) == 1 {
-		return s.decideOne(ctx, group{layout: layout, keys: &layout.segments[0], claims: claims, outcomes: outcomes})
-	}
-	places := make([][]int, len(layout.segments))
 	for i, claim := range claims {
-		home := layout.home(claim.Buyer)
-		places[home] = append(places[home], i)
-	}
-	for home, places := range places {
-		if len(places) == 0 {
-			continue
+		err := s.reserveOne(ctx, l, claim, &outcomes[i])
+		if err == nil && len(l.segments) > 1 && outcomes[i].Verdict == domain.SoldOut {
+			err = s.topUp(ctx, l, claim, &outcomes[i])
 		}
-		g := group{layout: layout, keys: &layout.segments[home], outcomes: make([]domain.Outcome, len(places))}
-		for _, place := range places {
-			g.claims = append(g.claims, claims[place])
-		}
-		if err := s.decideOne(ctx, g); err != nil {
+		if err != nil {
 			return err
-		}
-		for i, place := range places {
-			outcomes[place] = g.outcomes[i]
 		}
 	}
 	return nil
+}
+
+// reserveOne decides a claim by what its home has.
+func (s *Stock) reserveOne(ctx context.Context, l *layout, claim domain.Claim, outcome *domain.Outcome) (err error) {
+	keys := &l.segments[l.home(claim.Buyer)]
+	if s.config.Batch > 1 {
+		*outcome, err = s.lanes[keys.partition].join(ctx, l, keys, claim)
+		return err
+	}
+	outcomes := []domain.Outcome{{}}
+	err = s.decideOne(ctx, group{layout: l, keys: keys, claims: []domain.Claim{claim}, outcomes: outcomes})
+	*outcome = outcomes[0]
+	return err
 }
 
 func (s *Stock) decideOne(ctx context.Context, g group) error {
@@ -90,6 +88,28 @@ func (s *Stock) decideOne(ctx context.Context, g group) error {
 		return err
 	}
 	return groups[0].err
+}
+
+// topUp borrows for a claim that its home has too few units for, and tries again.
+func (s *Stock) topUp(ctx context.Context, l *layout, claim domain.Claim, outcome *domain.Outcome) error {
+	for range topUpTries {
+		free, err := s.borrow(ctx, l, l.home(claim.Buyer), claim.Quantity)
+		if errors.Is(err, domain.ErrNotReady) {
+			*outcome = domain.Outcome{Verdict: domain.NotReady}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if free < claim.Quantity {
+			outcome.Before, outcome.After = free, free
+			return nil
+		}
+		if err := s.reserveOne(ctx, l, claim, outcome); err != nil || outcome.Verdict != domain.SoldOut {
+			return err
+		}
+	}
+	return unavailable(errRestless)
 }
 
 func outcome(letter byte, claim domain.Claim, available int64) (domain.Outcome, error) {
@@ -113,7 +133,32 @@ func (s *Stock) Reacquire(ctx context.Context, sale domain.SaleID, claim domain.
 	if err := checkClaim(claim); err != nil {
 		return domain.Outcome{}, err
 	}
-	keys := s.keys(sale)
+	layout, err := s.find(ctx, sale)
+	if err != nil {
+		return domain.Outcome{}, err
+	}
+	home := layout.home(claim.Buyer)
+	outcome, err := s.reacquire(ctx, layout.segments[home], claim)
+	for range topUpTries {
+		if err != nil || outcome.Verdict != domain.SoldOut || len(layout.segments) == 1 {
+			return outcome, err
+		}
+		free, err := s.borrow(ctx, layout, home, claim.Quantity)
+		if err != nil {
+			return domain.Outcome{}, err
+		}
+		if free < claim.Quantity {
+			outcome.Before, outcome.After = free, free
+			return outcome, nil
+		}
+		if outcome, err = s.reacquire(ctx, layout.segments[home], claim); err != nil {
+			return domain.Outcome{}, err
+		}
+	}
+	return domain.Outcome{}, unavailable(errRestless)
+}
+
+func (s *Stock) reacquire(ctx context.Context, keys saleKeys, claim domain.Claim) (domain.Outcome, error) {
 	reply, err := s.run(ctx, reacquireScript,
 		[]string{keys.sale, keys.holds, keys.buyers, keys.requests},
 		string(claim.Order), string(claim.Order.Late()), string(claim.Buyer), claim.Quantity,

@@ -30,6 +30,10 @@ var (
 	ackScript          = script("ack")
 	depthScript        = script("depth")
 	tidyScript         = script("tidy")
+	lendScript         = script("lend")
+	borrowScript       = script("borrow")
+	repaidScript       = script("repaid")
+	editScript         = script("edit")
 )
 
 func script(name string) *redis.Script {

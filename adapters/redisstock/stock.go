@@ -18,7 +18,9 @@ const sealedState = "sealed"
 //
 // Exceptions to "every method is one atomic step": Preheat writes a large load
 // in parts, behind a sealed sale; Release, Settle and Requeue of more than 1000
-// ids are one step per 1000. Each may be repeated after an error.
+// ids are one step per 1000. Each may be repeated after an error. A sale with
+// several segments has one step per segment; Level and Audit are read again
+// until nothing has moved between the segments.
 //
 // Figures in Redis that are no plain integers, and keys of another type, are an
 // ErrUnavailable with the name of what is damaged; nothing is changed then.
@@ -54,34 +56,54 @@ func (s *Stock) Queue() *Queue { return s.queue }
 
 // Level implements domain.Admission.
 func (s *Stock) Level(ctx context.Context, sale domain.SaleID) (domain.Level, error) {
-	names := []string{"epoch", "total", "available", "held", "sold", "queued"}
-	values, err := s.config.Client.HMGet(ctx, s.keys(sale).sale, append(names, "state")...).Result()
+	layout, err := s.find(ctx, sale)
 	if err != nil {
-		return domain.Level{}, unavailable(err)
+		return domain.Level{}, err
 	}
-	state, _ := values[len(names)].(string)
-	if state == "" || state == sealedState {
-		return domain.Level{}, domain.ErrNotReady
+	readings, err := s.survey(ctx, layout)
+	if err != nil {
+		return domain.Level{}, err
 	}
-	level := domain.Level{State: domain.State(state)}
-	fields := []*int64{&level.Epoch, &level.Total, &level.Available, &level.Held, &level.Sold, &level.Queued}
-	for i, field := range fields {
-		text, _ := values[i].(string)
-		if *field, err = parseFigure(text); err != nil {
-			return domain.Level{}, unavailable(fmt.Errorf("SECKILL corrupt %s", names[i]))
-		}
+	level := readings[0].Level
+	for _, r := range readings[1:] {
+		level = sum(level, r.Level)
 	}
 	return level, nil
 }
 
+// sum adds a segment's account to that of others. Epochs differ only when a
+// segment is a left-over of an earlier load; then the sale is on none of them.
+func sum(a, b domain.Level) domain.Level {
+	return domain.Level{
+		Epoch:     min(a.Epoch, b.Epoch),
+		State:     a.State,
+		Total:     a.Total + b.Total,
+		Available: a.Available + b.Available,
+		Held:      a.Held + b.Held,
+		Sold:      a.Sold + b.Sold,
+		Queued:    a.Queued + b.Queued,
+	}
+}
+
 // Hold implements domain.Admission. A sealed sale still shows its holds.
 func (s *Stock) Hold(ctx context.Context, sale domain.SaleID, id domain.OrderID) (domain.Hold, error) {
-	record, err := s.config.Client.HGet(ctx, s.keys(sale).holds, string(id)).Result()
-	if errors.Is(err, redis.Nil) {
-		return domain.Hold{}, domain.ErrNotFound
-	}
+	layout, err := s.find(ctx, sale)
 	if err != nil {
-		return domain.Hold{}, unavailable(err)
+		return domain.Hold{}, err
 	}
-	return decodeHold(id, record)
+	hold, err := domain.Hold{}, domain.ErrNotFound
+	for _, keys := range layout.segments {
+		record, problem := s.config.Client.HGet(ctx, keys.holds, string(id)).Result()
+		switch {
+		case errors.Is(problem, redis.Nil):
+			continue
+		case problem != nil:
+			return domain.Hold{}, unavailable(problem)
+		}
+		// Other segments than the buyer's may have a tombstone.
+		if hold, err = decodeHold(id, record); err != nil || hold.Quantity > 0 {
+			break
+		}
+	}
+	return hold, err
 }

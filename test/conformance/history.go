@@ -104,7 +104,11 @@ func (h *history) next() {
 	case n < 94:
 		h.adopt(a)
 	case n < 95:
-		h.correct(a)
+		if h.random.IntN(2) == 0 {
+			h.correct(a)
+		} else {
+			h.edit(a)
+		}
 	case n < 96:
 		h.fenced(a)
 	case n < 97:
@@ -357,6 +361,18 @@ func (h *history) correct(a *account) {
 		}
 		return h.balanced(audit, nil)
 	})
+}
+
+// edit changes the total by a few units, sometimes on a wrong view of it.
+func (h *history) edit(a *account) {
+	seen, change := a.total+h.random.Int64N(5)/4, h.random.Int64N(7)-3
+	edited := h.compare(fmt.Sprintf("SetTotal %d to %d", seen, a.total+change), func(w StockWorld) (any, error) {
+		err := w.Stock.SetTotal(h.Context(), a.sale, seen, a.total+change, a.fence)
+		return err == nil, err
+	})
+	if edited == true {
+		a.total += change
+	}
 }
 
 // fenced tries every guarded write with an older number.

@@ -37,6 +37,7 @@ func Stock(t *testing.T, open func(t *testing.T) StockWorld) {
 		{"queue", intentTests},
 		{"rebuild", rebuildTests},
 		{"fence", fenceTests},
+		{"edit", editTests},
 		{"audit", auditTests},
 		{"crowd", crowdTests},
 	} {

@@ -267,6 +267,20 @@ func (mr *MockStockMockRecorder) SetGate(ctx, sale, gate, fence interface{}) *go
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "SetGate", reflect.TypeOf((*MockStock)(nil).SetGate), ctx, sale, gate, fence)
 }
 
+// SetTotal mocks base method.
+func (m *MockStock) SetTotal(ctx context.Context, sale domain.SaleID, seen, total, fence int64) error {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "SetTotal", ctx, sale, seen, total, fence)
+	ret0, _ := ret[0].(error)
+	return ret0
+}
+
+// SetTotal indicates an expected call of SetTotal.
+func (mr *MockStockMockRecorder) SetTotal(ctx, sale, seen, total, fence interface{}) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "SetTotal", reflect.TypeOf((*MockStock)(nil).SetTotal), ctx, sale, seen, total, fence)
+}
+
 // Settle mocks base method.
 func (m *MockStock) Settle(ctx context.Context, sale domain.SaleID, holds ...domain.OrderID) (int64, error) {
 	m.ctrl.T.Helper()
@@ -502,6 +516,20 @@ func (m *MockStockSetup) SetGate(ctx context.Context, sale domain.SaleID, gate d
 func (mr *MockStockSetupMockRecorder) SetGate(ctx, sale, gate, fence interface{}) *gomock.Call {
 	mr.mock.ctrl.T.Helper()
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "SetGate", reflect.TypeOf((*MockStockSetup)(nil).SetGate), ctx, sale, gate, fence)
+}
+
+// SetTotal mocks base method.
+func (m *MockStockSetup) SetTotal(ctx context.Context, sale domain.SaleID, seen, total, fence int64) error {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "SetTotal", ctx, sale, seen, total, fence)
+	ret0, _ := ret[0].(error)
+	return ret0
+}
+
+// SetTotal indicates an expected call of SetTotal.
+func (mr *MockStockSetupMockRecorder) SetTotal(ctx, sale, seen, total, fence interface{}) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "SetTotal", reflect.TypeOf((*MockStockSetup)(nil).SetTotal), ctx, sale, seen, total, fence)
 }
 
 // MockStockAudit is a mock of StockAudit interface.

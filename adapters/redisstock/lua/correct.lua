@@ -88,7 +88,8 @@ for buyer, count in pairs(counted) do
 end
 
 redis.call("HSET", KEYS[1], "fence", ARGV[1], "held", string.format("%d", held), "sold", string.format("%d", sold),
-  "available", string.format("%d", total - held - sold), "queued", string.format("%d", queued))
+  "available", string.format("%d", total - held - sold), "queued", string.format("%d", queued),
+  "frees", string.format("%d", (plain(redis.call("HGET", KEYS[1], "frees") or "0") or 0) + 1))
 for i = 1, #gone, 1000 do
   redis.call("HDEL", KEYS[3], unpack(gone, i, math.min(i + 999, #gone)))
 end

@@ -48,6 +48,8 @@ if sale[3] == ARGV[2] then return {"ok"} end
 local queued = queuedUnits(KEYS[5], ARGV[3])
 
 redis.call("UNLINK", KEYS[2], KEYS[3], KEYS[4])
-redis.call("HSET", KEYS[1], "fence", ARGV[1], "loading", ARGV[2], "queued", string.format("%d", queued),
+-- Of the sale itself only what is set here stays: loans and edits are part of the load.
+redis.call("UNLINK", KEYS[1])
+redis.call("HSET", KEYS[1], "state", "sealed", "fence", ARGV[1], "loading", ARGV[2], "queued", string.format("%d", queued),
   "total", "0", "available", "0", "held", "0", "sold", "0")
 return {"ok"}

@@ -20,7 +20,7 @@ local function corrupt(what)
 end
 
 if #ARGV < 1 or #ARGV > 1000 then return redis.error_reply("SECKILL arguments") end
-local sale = redis.call("HMGET", KEYS[1], "state", "total", "available", "held")
+local sale = redis.call("HMGET", KEYS[1], "state", "total", "available", "held", "frees")
 if not sale[1] or sale[1] == "sealed" then return {"not_ready"} end
 local total, available, held = plain(sale[2]), plain(sale[3]), plain(sale[4])
 if not total then return corrupt("total") end
@@ -71,6 +71,6 @@ if freed > 0 then
   -- The total caps what comes back; more than that was there by damage only.
   local back = math.max(available, math.min(available + freed, total))
   redis.call("HSET", KEYS[1], "available", string.format("%d", back),
-    "held", string.format("%d", math.max(held - freed, 0)))
+    "held", string.format("%d", math.max(held - freed, 0)), "frees", string.format("%d", (plain(sale[5] or "0") or 0) + 1))
 end
 return {"ok", freed}

@@ -1,0 +1,258 @@
+package redisstock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"seckill/adapters/redisstock"
+	"seckill/domain"
+	"seckill/test/conformance"
+)
+
+// segmented loads every sale in three segments. The stock before and after a
+// claim is told of the whole sale, as the suite wants it; it asks where nobody
+// else is at work.
+type segmented struct{ *redisstock.Stock }
+
+func (s segmented) Reserve(ctx context.Context, id domain.SaleID, claims []domain.Claim) ([]domain.Outcome, error) {
+	before, err1 := s.Level(ctx, id)
+	outcomes, err := s.Stock.Reserve(ctx, id, claims)
+	if err1 != nil {
+		return outcomes, err
+	}
+	for i := range outcomes {
+		outcomes[i].Before, outcomes[i].After = before.Available, before.Available
+		if outcomes[i].Verdict == domain.Accepted && !outcomes[i].Replayed {
+			outcomes[i].After -= claims[i].Quantity
+		}
+		before.Available = outcomes[i].After
+	}
+	return outcomes, err
+}
+
+func (s segmented) Reacquire(ctx context.Context, id domain.SaleID, claim domain.Claim) (domain.Outcome, error) {
+	before, err1 := s.Level(ctx, id)
+	outcome, err := s.Stock.Reacquire(ctx, id, claim)
+	if err1 == nil && err == nil {
+		outcome.Before, outcome.After = before.Available, before.Available
+		if outcome.Verdict == domain.Accepted && !outcome.Replayed {
+			outcome.After -= claim.Quantity
+		}
+	}
+	return outcome, err
+}
+
+func (s segmented) Preheat(ctx context.Context, load domain.Load) error {
+	load.Segments = 3
+	return s.Stock.Preheat(ctx, load)
+}
+
+// A split stock keeps the same contract, to the unit.
+// covers S11
+func TestStockConformanceInSegments(t *testing.T) {
+	conformance.Stock(t, func(t *testing.T) conformance.StockWorld {
+		w := open(t).conformance(t)
+		w.Stock = segmented{w.Stock.(*redisstock.Stock)}
+		return w
+	})
+}
+
+func preheatSegments(t testing.TB, stock *redisstock.Stock, id domain.SaleID, total int64, segments int) {
+	t.Helper()
+	must(t, stock.Seal(t.Context(), id, 1, true))
+	must(t, stock.Preheat(t.Context(), domain.Load{Sale: id, Epoch: 1, Gate: gate(), Total: total, Fence: 1, Segments: segments}))
+}
+
+// Several nodes sell a split stock to the last unit, and nobody is told "sold
+// out" before; then units come back at a few homes, and are sold from all.
+// covers S11
+func TestNoFalseSoldOutInSegments(t *testing.T) {
+	for _, segments := range []int{1, 4, 16} {
+		t.Run(fmt.Sprint(segments), func(t *testing.T) {
+			w := open(t)
+			config := redisstock.Config{Partitions: 16}
+			nodes := []*redisstock.Stock{w.another(t, config), w.another(t, config), w.another(t, config)}
+			const total, buyers = 300, 900
+			preheatSegments(t, nodes[0], sale, total, segments)
+			orders := sell(t, nodes, buyers, 0)
+			if len(orders) != total {
+				t.Fatalf("%d accepted, want %d", len(orders), total)
+			}
+			back := orders[:50]
+			if n, err := nodes[1].Release(t.Context(), sale, back...); n != 50 || err != nil {
+				t.Fatalf("released %d, %v", n, err)
+			}
+			if orders = sell(t, nodes, buyers, buyers); len(orders) != 50 {
+				t.Errorf("%d accepted after 50 came back", len(orders))
+			}
+			audit, err := nodes[2].Audit(t.Context(), sale)
+			if err != nil || !audit.Balanced() || audit.Level.Total != total || audit.Level.Held != total {
+				t.Errorf("%+v, %v", audit, err)
+			}
+		})
+	}
+}
+
+// sell has buyers grab a unit each from one of the nodes, all at once.
+func sell(t *testing.T, nodes []*redisstock.Stock, buyers, from int) []domain.OrderID {
+	t.Helper()
+	accepted := make([]domain.OrderID, buyers)
+	crowd(buyers, func(n int) {
+		outcomes, err := nodes[n%len(nodes)].Reserve(t.Context(), sale, []domain.Claim{numbered(int64(from + n))})
+		switch {
+		case err != nil:
+			t.Error(err)
+		case outcomes[0].Verdict == domain.Accepted:
+			accepted[n] = outcomes[0].Order
+		case outcomes[0].Verdict != domain.SoldOut:
+			t.Errorf("verdict is %v", outcomes[0].Verdict)
+		}
+	})
+	return slices.DeleteFunc(accepted, func(id domain.OrderID) bool { return id == "" })
+}
+
+// A claim for more units than any segment has gathers them.
+func TestUnitsAreGathered(t *testing.T) {
+	w := open(t)
+	generous := gate()
+	generous.PerUserLimit = 100
+	must(t, w.Seal(t.Context(), sale, 1, true))
+	must(t, w.Preheat(t.Context(), domain.Load{Sale: sale, Epoch: 1, Gate: generous, Total: 9, Fence: 1, Segments: 3}))
+	claim := numbered(1)
+	claim.Quantity = 8
+	outcomes, err := w.Reserve(t.Context(), sale, []domain.Claim{claim})
+	if err != nil || outcomes[0].Verdict != domain.Accepted {
+		t.Fatalf("%+v, %v", outcomes, err)
+	}
+	claim = numbered(2)
+	claim.Quantity = 2
+	outcomes, err = w.Reserve(t.Context(), sale, []domain.Claim{claim})
+	if err != nil || outcomes[0].Verdict != domain.SoldOut || outcomes[0].After != 1 {
+		t.Fatalf("%+v, %v; want sold out with 1 left", outcomes, err)
+	}
+	must(t, w.SetTotal(t.Context(), sale, 9, 8, 1))
+	level, err := w.Level(t.Context(), sale)
+	if err != nil || level.Total != 8 || level.Available != 0 || level.Held != 8 {
+		t.Errorf("%+v, %v", level, err)
+	}
+}
+
+// A process that dies after any step of a loan loses no unit: the account shows
+// it, and whoever needs it gets it.
+// covers S11
+func TestADeathInTheMiddleOfBorrowing(t *testing.T) {
+	for steps := 1; steps <= 3; steps++ {
+		t.Run(fmt.Sprintf("after step %d", steps), func(t *testing.T) {
+			w := open(t)
+			preheatSegments(t, w.Stock, sale, 12, 3)
+			for lender := range 3 { // all loans at once, and each of them twice
+				for borrower := range 3 {
+					if lender != borrower {
+						must(t, redisstock.Lend(t.Context(), w.Stock, sale, lender, borrower, 1, steps))
+						must(t, redisstock.Lend(t.Context(), w.Stock, sale, lender, borrower, 1, steps))
+					}
+				}
+			}
+			survivor := w.another(t, redisstock.Config{})
+			orders := sell(t, []*redisstock.Stock{survivor}, 40, 0)
+			audit, err := survivor.Audit(t.Context(), sale)
+			if len(orders) != 12 || err != nil || !audit.Balanced() || audit.Level.Total != 12 || audit.Level.Held != 12 {
+				t.Errorf("%d accepted, %+v, %v", len(orders), audit, err)
+			}
+		})
+	}
+}
+
+// A loan that was on its way when the sale was loaded anew is part of the load.
+func TestALoanDoesNotOutliveALoad(t *testing.T) {
+	w := open(t)
+	preheatSegments(t, w.Stock, sale, 12, 3)
+	late := redisstock.LateLoan(t.Context(), t, w.Stock, sale, 0, 1, 2)
+	must(t, w.Seal(t.Context(), sale, 2, true))
+	if err := late(); !errors.Is(err, domain.ErrNotReady) {
+		t.Errorf("a loan to a sealed segment: %v", err)
+	}
+	must(t, w.Preheat(t.Context(), domain.Load{Sale: sale, Epoch: 2, Gate: gate(), Total: 12, Fence: 2, Segments: 3}))
+	if err := late(); !errors.Is(err, domain.ErrConflict) {
+		t.Errorf("a loan of an earlier load: %v", err)
+	}
+	level, err := w.Level(t.Context(), sale)
+	if err != nil || level.Total != 12 || level.Available != 12 {
+		t.Errorf("%+v, %v", level, err)
+	}
+}
+
+// The account adds up at every moment, while segments borrow, sell and take back.
+// covers S11, N1
+func TestTheAccountOfSegmentsAddsUpAtAnyTime(t *testing.T) {
+	w := open(t)
+	generous := gate()
+	generous.PerUserLimit = 100
+	must(t, w.Seal(t.Context(), sale, 1, true))
+	must(t, w.Preheat(t.Context(), domain.Load{Sale: sale, Epoch: 1, Gate: generous, Total: 60, Fence: 1, Segments: 3}))
+	var done atomic.Bool
+	crowd(9, func(n int) {
+		if n == 0 {
+			for !done.Load() {
+				level, err := w.Level(t.Context(), sale)
+				if err != nil || !level.Balanced() || level.Total != 60 {
+					t.Errorf("%+v, %v", level, err)
+					return
+				}
+			}
+			return
+		}
+		defer done.Store(true)
+		random := rand.New(rand.NewPCG(uint64(n), 7))
+		for i := range 150 {
+			claim := numbered(int64(n*1000 + i))
+			claim.Quantity = 1 + random.Int64N(9)
+			outcomes, err := w.Reserve(t.Context(), sale, []domain.Claim{claim})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if outcomes[0].Verdict == domain.Accepted {
+				if _, err := w.Release(t.Context(), sale, claim.Order); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}
+	})
+}
+
+// A node that has seen nothing of a sale finds its segments, for each method.
+func TestANewNodeFindsTheSegments(t *testing.T) {
+	w := open(t)
+	preheatSegments(t, w.Stock, sale, 30, 3)
+	orders := sell(t, []*redisstock.Stock{w.Stock}, 12, 0)
+	fresh := func() *redisstock.Stock { return w.another(t, redisstock.Config{}) }
+	if n, err := fresh().Release(t.Context(), sale, orders[:6]...); n != 6 || err != nil {
+		t.Errorf("released %d, %v", n, err)
+	}
+	if n, err := fresh().Settle(t.Context(), sale, orders[6:]...); n != 6 || err != nil {
+		t.Errorf("settled %d, %v", n, err)
+	}
+	paused := gate()
+	paused.State = domain.Paused
+	must(t, fresh().SetGate(t.Context(), sale, paused, 2))
+	if got, err := fresh().Gate(t.Context(), sale); err != nil || !got.Same(paused) {
+		t.Errorf("gate is %+v, %v", got, err)
+	}
+	for n := range int64(12) {
+		outcomes, err := fresh().Reserve(t.Context(), sale, []domain.Claim{numbered(100 + n)})
+		if err != nil || outcomes[0].Verdict != domain.SalePaused {
+			t.Errorf("%+v, %v", outcomes, err)
+		}
+	}
+	must(t, fresh().Seal(t.Context(), sale, 3, true))
+	if _, err := fresh().Level(t.Context(), sale); !errors.Is(err, domain.ErrNotReady) {
+		t.Errorf("a sealed sale has a level: %v", err)
+	}
+}

@@ -11,13 +11,18 @@ import (
 
 // SaveActivity creates an activity or changes one. A change of window, limit,
 // name, price or payment window takes effect for the very next grab. While an
-// activity is preheated, its SKUs and their totals cannot change.
+// activity is preheated, its SKUs cannot change, and their totals only by EditStock.
 //
 // Errors: ErrInvalid (names the field), ErrState, ErrConflict when a command
 // came in between, ErrUnavailable.
 func (e *Engine) SaveActivity(ctx context.Context, activity domain.Activity) (domain.Activity, error) {
 	if err := activity.Validate(); err != nil {
 		return domain.Activity{}, err
+	}
+	for _, sku := range activity.SKUs {
+		if sku.Segments > e.cfg.MaxSegments {
+			return domain.Activity{}, domain.Invalid("skus.segments", "must be at most %d with this hot store", e.cfg.MaxSegments)
+		}
 	}
 	before, err := e.Activities.Activity(ctx, activity.ID)
 	switch {
@@ -65,7 +70,7 @@ func changeable(before, after domain.Activity) error {
 	for _, old := range before.SKUs {
 		sku, ok := after.SKU(old.ID)
 		if !ok || sku.Total != old.Total || sku.Segments != old.Segments {
-			return fmt.Errorf("%w: the SKUs of a preheated activity and their totals cannot change", domain.ErrState)
+			return fmt.Errorf("%w: the SKUs of a preheated activity cannot change, and their totals only by an edit of the stock", domain.ErrState)
 		}
 	}
 	return nil
@@ -155,6 +160,7 @@ func (e *Engine) syncGate(ctx context.Context, sale domain.SaleID) error {
 			return err
 		}
 		sku, _ := activity.SKU(sale.SKU)
+		e.soldOut.forget(sale)
 		return e.Stock.SetGate(ctx, sale, activity.Gate(sku), lease.Fence.Number)
 	})
 }

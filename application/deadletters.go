@@ -46,7 +46,7 @@ func (e *Engine) replay(ctx context.Context, letter domain.DeadLetter) (domain.O
 		return domain.Order{}, fmt.Errorf("%w: the entry could not be decoded, so it can only be discarded", domain.ErrState)
 	}
 	// The release of the buried hold may still be on its way.
-	if _, err := e.Stock.Release(ctx, intent.Sale, intent.Order); err != nil {
+	if _, err := e.giveBack(ctx, intent.Sale, intent.Order); err != nil {
 		return domain.Order{}, err
 	}
 	outcome, err := e.Stock.Reacquire(ctx, intent.Sale, domain.Claim{

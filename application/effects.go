@@ -56,7 +56,7 @@ func (e *Engine) apply(ctx context.Context, effects []domain.Effect) (int, error
 }
 
 func (e *Engine) applyGroup(ctx context.Context, sale domain.SaleID, settles bool, ids []domain.OrderID) error {
-	change := e.Stock.Release
+	change := e.giveBack
 	if settles {
 		change = e.Stock.Settle
 	}
@@ -129,4 +129,14 @@ func (e *Engine) Relay(ctx context.Context) (int, error) {
 		return applied, fmt.Errorf("relay: %w", err)
 	}
 	return applied, nil
+}
+
+// giveBack releases holds. This process then asks the hot store
+// again whether it is sold out.
+func (e *Engine) giveBack(ctx context.Context, sale domain.SaleID, holds ...domain.OrderID) (int64, error) {
+	units, err := e.Stock.Release(ctx, sale, holds...)
+	if units > 0 {
+		e.soldOut.forget(sale)
+	}
+	return units, err
 }

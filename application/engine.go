@@ -50,6 +50,9 @@ type Config struct {
 	// placed becomes a dead letter. Default 5. An outage of the ledger buries
 	// nothing, however long it is.
 	MaxAttempts int
+	// MaxSegments is how many segments the hot store may split a sale into.
+	// Default domain.MaxSegments.
+	MaxSegments int
 	// Grace is how long reconcile lets a difference between the stores stand
 	// before it counts as drift. Default 2 s.
 	Grace time.Duration
@@ -91,6 +94,7 @@ type Engine struct {
 	catalog *catalog
 	events  *events
 	waits   *waits
+	soldOut *soldOut
 }
 
 // New puts an engine together. It starts nothing: the workers drive it.
@@ -106,6 +110,9 @@ func New(ports Ports, cfg Config) *Engine {
 	}
 	if cfg.MaxAttempts == 0 {
 		cfg.MaxAttempts = 5
+	}
+	if cfg.MaxSegments == 0 {
+		cfg.MaxSegments = domain.MaxSegments
 	}
 	if cfg.Grace == 0 {
 		cfg.Grace = 2 * time.Second
@@ -124,6 +131,7 @@ func New(ports Ports, cfg Config) *Engine {
 		catalog: newCatalog(ports.Activities, ports.Clock),
 		events:  &events{},
 		waits:   newWaits(ports.Orders, cfg.Log),
+		soldOut: &soldOut{},
 	}
 }
 

@@ -21,7 +21,8 @@ type GrabRequest struct {
 }
 
 // Grab decides at once whether the buyer gets the units. A refusal is a
-// verdict, not an error.
+// verdict, not an error. A sale without a single free unit may be answered from
+// memory for up to a second, unless the grab has a Request.
 //
 // Errors: ErrInvalid (names the field; nothing happened); ErrUnavailable: the
 // outcome is unknown. Then Outcome.Order is the order id that was tried, and
@@ -32,6 +33,12 @@ func (e *Engine) Grab(ctx context.Context, req GrabRequest) (domain.Outcome, err
 		return domain.Outcome{}, err
 	}
 	start := e.Clock.Now()
+	if claim.Request == "" && e.soldOut.known(req.Sale, start) {
+		outcome := domain.Outcome{Verdict: domain.SoldOut}
+		e.logGrab(ctx, start, claim, "", outcome, nil)
+		e.watch.Grabbed(domain.SoldOut, 0)
+		return outcome, nil
+	}
 	claim.Order = e.IDs.OrderID(req.Sale)
 
 	// The waiter is there before the hold is, so the commit cannot slip past it.
@@ -42,6 +49,9 @@ func (e *Engine) Grab(ctx context.Context, req GrabRequest) (domain.Outcome, err
 	}
 
 	outcome, err := e.reserve(ctx, req.Sale, claim)
+	if err == nil {
+		e.soldOut.saw(req.Sale, outcome, start)
+	}
 	tried := claim.Order
 	if outcome.Order != "" { // a replay: the order is an earlier one
 		tried = outcome.Order

@@ -41,7 +41,7 @@ func (e *Engine) Pay(ctx context.Context, id domain.OrderID, buyer domain.BuyerI
 func (e *Engine) payLate(ctx context.Context, order domain.Order, payment domain.PaymentID) (domain.Effect, error) {
 	// The expiry's own release may not have reached the hot store yet. It is
 	// decided, so anyone may apply it.
-	if _, err := e.Stock.Release(ctx, order.Sale, order.ID); err != nil && !errors.Is(err, domain.ErrNotReady) {
+	if _, err := e.giveBack(ctx, order.Sale, order.ID); err != nil && !errors.Is(err, domain.ErrNotReady) {
 		return domain.Effect{}, err
 	}
 	outcome, err := e.Stock.Reacquire(ctx, order.Sale, domain.Claim{

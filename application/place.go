@@ -141,7 +141,7 @@ func (e *Engine) releaseRejected(ctx context.Context, placed []domain.Placed) {
 		}
 	}
 	for sale, ids := range holds {
-		if _, err := e.Stock.Release(ctx, sale, ids...); err != nil {
+		if _, err := e.giveBack(ctx, sale, ids...); err != nil {
 			e.log.Warn("releases are left to the relay", "sale", sale.String(), "holds", len(ids), "error", err)
 		}
 	}
@@ -151,7 +151,7 @@ func (e *Engine) releaseRejected(ctx context.Context, placed []domain.Placed) {
 func (e *Engine) release(ctx context.Context, sale domain.SaleID, hold domain.OrderID) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	if _, err := e.Stock.Release(ctx, sale, hold); err != nil {
+	if _, err := e.giveBack(ctx, sale, hold); err != nil {
 		e.log.Warn("release is left to the relay", "order_id", hold, "error", err)
 	}
 }

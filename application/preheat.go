@@ -96,7 +96,7 @@ func (e *Engine) loadUnder(ctx context.Context, lease domain.Lease, sale domain.
 	}
 	return e.Stock.Preheat(ctx, domain.Load{
 		Sale: sale, Epoch: epoch, Gate: activity.Gate(sku), Total: sku.Total,
-		Holds: holds, Fence: fence.Number,
+		Holds: holds, Fence: fence.Number, Segments: sku.Segments,
 	})
 }
 

@@ -47,6 +47,7 @@ func (e *Engine) repair(ctx context.Context, report SaleReport) (repairs []Repai
 	}
 	err = e.Lock.Do(ctx, e.lockKey(sale), e.cfg.LockTTL, func(ctx context.Context, lease domain.Lease) error {
 		for _, step := range []func() ([]Repair, error){
+			func() ([]Repair, error) { return e.repairTotal(ctx, sale, lease) },
 			func() ([]Repair, error) { return e.repairCounters(ctx, sale, lease.Fence.Number) },
 			func() ([]Repair, error) { return e.repairHolds(ctx, sale, suspects) },
 			func() ([]Repair, error) { return e.repairLost(ctx, sale, lost, lease.Fence.Number) },
@@ -129,7 +130,7 @@ func (e *Engine) repairHolds(ctx context.Context, sale domain.SaleID, suspects m
 		case order.Status == domain.Pending && order.Hold == hold.Order:
 			continue // was in flight
 		}
-		what, change := "released", e.Stock.Release
+		what, change := "released", e.giveBack
 		if order.Status == domain.Paid && order.Hold == hold.Order {
 			what, change = "settled", e.Stock.Settle
 		}
@@ -167,6 +168,23 @@ func (e *Engine) requeue(ctx context.Context, sale domain.SaleID, orphans []doma
 		}
 	}
 	return repairs, nil
+}
+
+// repairTotal has the hot store take over the ledger's total: an edit of the
+// stock may have reached one of the two only.
+func (e *Engine) repairTotal(ctx context.Context, sale domain.SaleID, lease domain.Lease) ([]Repair, error) {
+	before, err := e.Stock.Level(ctx, sale)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.matchTotal(ctx, lease, sale); err != nil {
+		return nil, err
+	}
+	after, err := e.Stock.Level(ctx, sale)
+	if err != nil || after.Total == before.Total {
+		return nil, err
+	}
+	return []Repair{{What: "total set", Units: abs(after.Total - before.Total)}}, nil
 }
 
 // repairCounters recounts the sale if its counters disagree with its records.
@@ -259,7 +277,7 @@ func (e *Engine) restore(ctx context.Context, sale domain.SaleID, want domain.Ho
 		return nil, err
 	}
 	if now := holdOf(order); now.Order != want.Order || now.State == domain.Released {
-		_, err := e.Stock.Release(ctx, sale, want.Order)
+		_, err := e.giveBack(ctx, sale, want.Order)
 		return nil, err
 	}
 	if units == 0 {

@@ -60,7 +60,7 @@ type SaleReport struct {
 
 // Repair is one thing that reconcile put right.
 type Repair struct {
-	What  string         // "requeued", "released", "settled", "adopted", "corrected", "gate set", "loaded"
+	What  string         // "requeued", "released", "settled", "adopted", "corrected", "total set", "gate set", "loaded"
 	Order domain.OrderID // the hold, where it is about one
 	Units int64
 }

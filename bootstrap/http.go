@@ -22,7 +22,7 @@ import (
 )
 
 // HTTP adds the listeners of buyers and operators to Module.
-var HTTP = fx.Module("http", fx.Provide(newAPI), fx.Invoke(listen))
+var HTTP = fx.Module("http", fx.Provide(newAPI, newBound), fx.Invoke(listen))
 
 // health tells whether this node can take grabs.
 type health struct {
@@ -69,7 +69,7 @@ func tuneGC(config Config) {
 
 // listen opens both listeners with the application. At the stop the node first
 // says that it is not ready, then takes no new request and finishes the others.
-func listen(lc fx.Lifecycle, config Config, api *httpapi.API, health *health, shutdown fx.Shutdowner, log *slog.Logger) {
+func listen(lc fx.Lifecycle, config Config, api *httpapi.API, health *health, bound *Bound, shutdown fx.Shutdowner, log *slog.Logger) {
 	lc.Append(fx.StartHook(func() { tuneGC(config) }))
 	if config.Auth == "body" {
 		log.Warn("auth=body: a request says who its buyer is; let only a gateway that checks reach the buyers' listener")
@@ -77,9 +77,10 @@ func listen(lc fx.Lifecycle, config Config, api *httpapi.API, health *health, sh
 	for _, l := range []struct {
 		key    string
 		server *http.Server
+		bound  *string
 	}{
-		{"admin.addr", httpapi.Server(config.Admin.Addr, api.Operator())},
-		{"addr", httpapi.Server(config.Addr, api.Buyer())},
+		{"admin.addr", httpapi.Server(config.Admin.Addr, api.Operator()), &bound.Admin},
+		{"addr", httpapi.Server(config.Addr, api.Buyer()), &bound.Buyers},
 	} {
 		lc.Append(fx.Hook{
 			OnStart: func(ctx context.Context) error {
@@ -87,6 +88,7 @@ func listen(lc fx.Lifecycle, config Config, api *httpapi.API, health *health, sh
 				if err != nil {
 					return fmt.Errorf("%s: %w: set another one (%s)", l.key, err, setting{key: l.key}.env())
 				}
+				*l.bound = listener.Addr().String()
 				log.Info("listening", "for", l.key, "addr", listener.Addr().String())
 				go func() {
 					if err := l.server.Serve(httpapi.Listener(listener)); !errors.Is(err, http.ErrServerClosed) {

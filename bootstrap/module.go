@@ -63,7 +63,7 @@ type ledger struct {
 func openStore(lc fx.Lifecycle, config Config, log *slog.Logger) (ledger, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	store, err := sqlstore.Open(ctx, config.store())
+	store, err := sqlstore.Open(ctx, config.LedgerConfig())
 	if errors.Is(err, domain.ErrUnavailable) {
 		return ledger{}, noDatabase(err)
 	}
@@ -87,13 +87,9 @@ func noDatabase(err error) error {
 	return fmt.Errorf("database: %w: start it, create the database and its user, or set another one (SECKILL_DATABASE)", err)
 }
 
-func (c Config) store() sqlstore.Config {
-	return sqlstore.Config{URL: c.Database, MaxOpen: c.DatabasePool}
-}
-
 // Migrate applies the versioned migrations to the configured database.
 func Migrate(ctx context.Context, config Config, log *slog.Logger) error {
-	err := sqlstore.Migrate(ctx, config.store(), func(format string, args ...any) {
+	err := sqlstore.Migrate(ctx, config.LedgerConfig(), func(format string, args ...any) {
 		log.Info(fmt.Sprintf(format, args...))
 	})
 	if errors.Is(err, domain.ErrUnavailable) {
@@ -127,13 +123,7 @@ func openHot(lc fx.Lifecycle, config Config, clock domain.Clock, fences domain.F
 
 func openRedis(lc fx.Lifecycle, config Config, fences domain.Fences, metrics *telemetry.Metrics, log *slog.Logger) (hot, error) {
 	redisstock.LogTo(log)
-	client, blocking, err := redisstock.Connect(redisstock.ConnectConfig{
-		Addrs: config.Redis.Addrs, Cluster: config.Redis.Cluster, Master: config.Redis.Master,
-		Username: config.Redis.Username, Password: config.Redis.Password, DB: config.Redis.DB,
-		PoolSize: config.Redis.Pool, PoolTimeout: config.Redis.PoolWait,
-		BlockingPool: config.Redis.Partitions + 1, // each partition has one reader
-		DialTimeout:  config.Redis.Timeout, ReadTimeout: config.Redis.Timeout, WriteTimeout: config.Redis.Timeout,
-	})
+	client, blocking, err := redisstock.Connect(config.RedisConfig())
 	if err != nil {
 		return hot{}, fmt.Errorf("redis: %w", err)
 	}

@@ -184,9 +184,10 @@ type DeadLetters interface {
 type Activities interface {
 	// Save creates an activity whose State is empty as Draft, or changes one
 	// that is in the given State and keeps it. What may change in which state
-	// is judged by the caller. Errors: ErrConflict when the activity is not in
-	// that state (any more); ErrUnbalanced when a total would fall below what
-	// is reserved and sold.
+	// is judged by the caller; the totals of an activity that is no draft change
+	// by EditStock only. Errors: ErrConflict when the activity is not in that
+	// state (any more), or its totals are others by now; ErrUnbalanced when a
+	// total would fall below what is reserved and sold.
 	Save(ctx context.Context, activity Activity) error
 	// Activity finds one. Errors: ErrNotFound.
 	Activity(ctx context.Context, id ActivityID) (Activity, error)
@@ -195,6 +196,15 @@ type Activities interface {
 	// SetState moves an activity from one state to another, or ErrConflict
 	// when it is not in the first any more.
 	SetState(ctx context.Context, id ActivityID, from, to State) error
+	// EditStock changes the total of a sale by edit.Delta, unless it would fall
+	// below 1 or below what is reserved and sold, and records the edit. It
+	// returns the edit as recorded.
+	// Repeat: an edit with the key of an earlier one is answered with that one
+	// and changes nothing. Errors: ErrNotFound; ErrFenced; ErrUnbalanced;
+	// ErrConflict when the earlier one with its key asked for something else.
+	EditStock(ctx context.Context, edit StockEdit, fence Fence) (StockEdit, error)
+	// StockEdits lists the edits of a sale, the newest first, at most MaxEdits.
+	StockEdits(ctx context.Context, sale SaleID) ([]StockEdit, error)
 	// BeginEpoch raises the epoch of a sale, so that intents of the earlier
 	// epochs are rejected, and returns it. Errors: ErrNotFound, ErrFenced,
 	// ErrUnbalanced when the row does not agree with its orders.

@@ -19,6 +19,7 @@ import (
 	"seckill/ent/order"
 	"seckill/ent/quota"
 	"seckill/ent/stock"
+	"seckill/ent/stockedit"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect"
@@ -48,6 +49,8 @@ type Client struct {
 	Quota *QuotaClient
 	// Stock is the client for interacting with the Stock builders.
 	Stock *StockClient
+	// StockEdit is the client for interacting with the StockEdit builders.
+	StockEdit *StockEditClient
 }
 
 // NewClient creates a new client configured with the given options.
@@ -67,6 +70,7 @@ func (c *Client) init() {
 	c.Order = NewOrderClient(c.config)
 	c.Quota = NewQuotaClient(c.config)
 	c.Stock = NewStockClient(c.config)
+	c.StockEdit = NewStockEditClient(c.config)
 }
 
 type (
@@ -167,6 +171,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Order:      NewOrderClient(cfg),
 		Quota:      NewQuotaClient(cfg),
 		Stock:      NewStockClient(cfg),
+		StockEdit:  NewStockEditClient(cfg),
 	}, nil
 }
 
@@ -194,6 +199,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Order:      NewOrderClient(cfg),
 		Quota:      NewQuotaClient(cfg),
 		Stock:      NewStockClient(cfg),
+		StockEdit:  NewStockEditClient(cfg),
 	}, nil
 }
 
@@ -224,7 +230,7 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.Activity, c.DeadLetter, c.Deployment, c.Effect, c.Fence, c.Order, c.Quota,
-		c.Stock,
+		c.Stock, c.StockEdit,
 	} {
 		n.Use(hooks...)
 	}
@@ -235,7 +241,7 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.Activity, c.DeadLetter, c.Deployment, c.Effect, c.Fence, c.Order, c.Quota,
-		c.Stock,
+		c.Stock, c.StockEdit,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -260,6 +266,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Quota.mutate(ctx, m)
 	case *StockMutation:
 		return c.Stock.mutate(ctx, m)
+	case *StockEditMutation:
+		return c.StockEdit.mutate(ctx, m)
 	default:
 		return nil, fmt.Errorf("ent: unknown mutation type %T", m)
 	}
@@ -1329,14 +1337,148 @@ func (c *StockClient) mutate(ctx context.Context, m *StockMutation) (Value, erro
 	}
 }
 
+// StockEditClient is a client for the StockEdit schema.
+type StockEditClient struct {
+	config
+}
+
+// NewStockEditClient returns a client for the StockEdit from the given config.
+func NewStockEditClient(c config) *StockEditClient {
+	return &StockEditClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `stockedit.Hooks(f(g(h())))`.
+func (c *StockEditClient) Use(hooks ...Hook) {
+	c.hooks.StockEdit = append(c.hooks.StockEdit, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `stockedit.Intercept(f(g(h())))`.
+func (c *StockEditClient) Intercept(interceptors ...Interceptor) {
+	c.inters.StockEdit = append(c.inters.StockEdit, interceptors...)
+}
+
+// Create returns a builder for creating a StockEdit entity.
+func (c *StockEditClient) Create() *StockEditCreate {
+	mutation := newStockEditMutation(c.config, OpCreate)
+	return &StockEditCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of StockEdit entities.
+func (c *StockEditClient) CreateBulk(builders ...*StockEditCreate) *StockEditCreateBulk {
+	return &StockEditCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *StockEditClient) MapCreateBulk(slice any, setFunc func(*StockEditCreate, int)) *StockEditCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &StockEditCreateBulk{err: fmt.Errorf("calling to StockEditClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*StockEditCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &StockEditCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for StockEdit.
+func (c *StockEditClient) Update() *StockEditUpdate {
+	mutation := newStockEditMutation(c.config, OpUpdate)
+	return &StockEditUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *StockEditClient) UpdateOne(_m *StockEdit) *StockEditUpdateOne {
+	mutation := newStockEditMutation(c.config, OpUpdateOne, withStockEdit(_m))
+	return &StockEditUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *StockEditClient) UpdateOneID(id int64) *StockEditUpdateOne {
+	mutation := newStockEditMutation(c.config, OpUpdateOne, withStockEditID(id))
+	return &StockEditUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for StockEdit.
+func (c *StockEditClient) Delete() *StockEditDelete {
+	mutation := newStockEditMutation(c.config, OpDelete)
+	return &StockEditDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *StockEditClient) DeleteOne(_m *StockEdit) *StockEditDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *StockEditClient) DeleteOneID(id int64) *StockEditDeleteOne {
+	builder := c.Delete().Where(stockedit.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &StockEditDeleteOne{builder}
+}
+
+// Query returns a query builder for StockEdit.
+func (c *StockEditClient) Query() *StockEditQuery {
+	return &StockEditQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeStockEdit},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a StockEdit entity by its id.
+func (c *StockEditClient) Get(ctx context.Context, id int64) (*StockEdit, error) {
+	return c.Query().Where(stockedit.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *StockEditClient) GetX(ctx context.Context, id int64) *StockEdit {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *StockEditClient) Hooks() []Hook {
+	return c.hooks.StockEdit
+}
+
+// Interceptors returns the client interceptors.
+func (c *StockEditClient) Interceptors() []Interceptor {
+	return c.inters.StockEdit
+}
+
+func (c *StockEditClient) mutate(ctx context.Context, m *StockEditMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&StockEditCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&StockEditUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&StockEditUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&StockEditDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown StockEdit mutation op: %q", m.Op())
+	}
+}
+
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		Activity, DeadLetter, Deployment, Effect, Fence, Order, Quota, Stock []ent.Hook
+		Activity, DeadLetter, Deployment, Effect, Fence, Order, Quota, Stock,
+		StockEdit []ent.Hook
 	}
 	inters struct {
-		Activity, DeadLetter, Deployment, Effect, Fence, Order, Quota,
-		Stock []ent.Interceptor
+		Activity, DeadLetter, Deployment, Effect, Fence, Order, Quota, Stock,
+		StockEdit []ent.Interceptor
 	}
 )
 

@@ -15,6 +15,7 @@ import (
 	"seckill/ent/order"
 	"seckill/ent/quota"
 	"seckill/ent/stock"
+	"seckill/ent/stockedit"
 	"sync"
 
 	"entgo.io/ent"
@@ -88,6 +89,7 @@ func checkColumn(t, c string) error {
 			order.Table:      order.ValidColumn,
 			quota.Table:      quota.ValidColumn,
 			stock.Table:      stock.ValidColumn,
+			stockedit.Table:  stockedit.ValidColumn,
 		})
 	})
 	return columnCheck(t, c)

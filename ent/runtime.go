@@ -12,6 +12,7 @@ import (
 	"seckill/ent/quota"
 	"seckill/ent/schema"
 	"seckill/ent/stock"
+	"seckill/ent/stockedit"
 )
 
 // The init function reads all schema descriptors with runtime code
@@ -134,4 +135,18 @@ func init() {
 	stockDescID := stockFields[0].Descriptor()
 	// stock.IDValidator is a validator for the "id" field. It is called by the builders before save.
 	stock.IDValidator = stockDescID.Validators[0].(func(string) error)
+	stockeditFields := schema.StockEdit{}.Fields()
+	_ = stockeditFields
+	// stockeditDescSale is the schema descriptor for sale field.
+	stockeditDescSale := stockeditFields[1].Descriptor()
+	// stockedit.SaleValidator is a validator for the "sale" field. It is called by the builders before save.
+	stockedit.SaleValidator = stockeditDescSale.Validators[0].(func(string) error)
+	// stockeditDescSubject is the schema descriptor for subject field.
+	stockeditDescSubject := stockeditFields[2].Descriptor()
+	// stockedit.SubjectValidator is a validator for the "subject" field. It is called by the builders before save.
+	stockedit.SubjectValidator = stockeditDescSubject.Validators[0].(func(string) error)
+	// stockeditDescReason is the schema descriptor for reason field.
+	stockeditDescReason := stockeditFields[5].Descriptor()
+	// stockedit.ReasonValidator is a validator for the "reason" field. It is called by the builders before save.
+	stockedit.ReasonValidator = stockeditDescReason.Validators[0].(func(string) error)
 }

@@ -30,6 +30,8 @@ type Tx struct {
 	Quota *QuotaClient
 	// Stock is the client for interacting with the Stock builders.
 	Stock *StockClient
+	// StockEdit is the client for interacting with the StockEdit builders.
+	StockEdit *StockEditClient
 
 	// lazily loaded.
 	client     *Client
@@ -169,6 +171,7 @@ func (tx *Tx) init() {
 	tx.Order = NewOrderClient(tx.config)
 	tx.Quota = NewQuotaClient(tx.config)
 	tx.Stock = NewStockClient(tx.config)
+	tx.StockEdit = NewStockEditClient(tx.config)
 }
 
 // txDriver wraps the given dialect.Tx with a nop dialect.Driver implementation.

@@ -27,6 +27,7 @@ func TestOperatorToken(t *testing.T) {
 		"GET /api/admin/activities", "GET " + adminPath, "PUT " + adminPath, "GET " + adminPath + "/report",
 		"POST " + adminPath + "/preheat", "POST " + adminPath + "/open", "POST " + adminPath + "/pause", "POST " + adminPath + "/resume",
 		"POST " + adminPath + "/close", "POST " + adminPath + "/archive", "POST " + adminPath + "/reconcile",
+		"GET " + adminPath + "/skus/2001/stock", "POST " + adminPath + "/skus/2001/stock",
 		"GET /api/admin/dead-letters", "POST /api/admin/dead-letters/1/replay", "POST /api/admin/dead-letters/1/discard",
 	}
 	s, closed := with(adminToken), with("")
@@ -136,7 +137,7 @@ func TestSaveActivityBadValues(t *testing.T) {
 		"skus.skuId":        integers(`0`),
 		"skus.total":        integers(`0`),
 		"skus.perUserLimit": integers(`0`),
-		"skus.segments":     integers(`0`, `2`),
+		"skus.segments":     integers(`0`, `65`),
 		"skus.price":        integers(),
 		"skus.name":         {`null`, `7`, `"a\nb"`, `"` + strings.Repeat("n", 201) + `"`},
 	} {

@@ -81,6 +81,23 @@ func (f *fields) integer(name string, low, high int64) int64 {
 	return n
 }
 
+// difference reads a JSON number that is a plain integer with or without a minus.
+func (f *fields) difference(name string) int64 {
+	value, ok := f.value(name)
+	if !ok {
+		return 0
+	}
+	text, negative := strings.CutPrefix(string(value), "-")
+	n, ok := plainInteger(text)
+	switch {
+	case !ok || n == 0:
+		f.refuse(name, "must be an integer from -%d to %d, and not 0", int64(domain.MaxInteger), int64(domain.MaxInteger))
+	case negative:
+		return -n
+	}
+	return n
+}
+
 func (f *fields) integerOr(name string, low, high, absent int64) int64 {
 	if !f.has(name) {
 		return absent

@@ -144,6 +144,8 @@ func (a *API) operatorRoutes(r *gin.Engine) {
 			return a.engine.SetState(ctx, id, name)
 		})))
 	}
+	admin.GET("/activities/:id/skus/:skuId/stock", a.do(a.stockEdits))
+	admin.POST("/activities/:id/skus/:skuId/stock", a.do(a.editStock))
 	admin.GET("/activities/:id/report", a.do(a.report))
 	admin.POST("/activities/:id/reconcile", a.do(a.reconcile))
 	admin.GET("/dead-letters", a.do(a.deadLetters))

@@ -68,7 +68,7 @@ func (s *Store) saveStocks(ctx context.Context, tx *ent.Tx, a domain.Activity) e
 	for _, row := range rows {
 		have[domain.SKUID(row.SkuID)] = true
 		if sku, listed := a.SKU(domain.SKUID(row.SkuID)); listed {
-			err = changeStock(ctx, tx, row, sku)
+			err = changeStock(ctx, tx, row, sku, a.State)
 		} else {
 			err = dropStock(ctx, tx, row)
 		}
@@ -91,9 +91,12 @@ func (s *Store) saveStocks(ctx context.Context, tx *ent.Tx, a domain.Activity) e
 	return nil
 }
 
-func changeStock(ctx context.Context, tx *ent.Tx, row *ent.Stock, sku domain.SKU) error {
-	if sku.Total < row.Reserved+row.Sold {
+func changeStock(ctx context.Context, tx *ent.Tx, row *ent.Stock, sku domain.SKU, state domain.State) error {
+	switch {
+	case sku.Total < row.Reserved+row.Sold:
 		return fmt.Errorf("%w: SKU %d has %d units out, total would be %d", domain.ErrUnbalanced, sku.ID, row.Reserved+row.Sold, sku.Total)
+	case sku.Total != row.Total && state != domain.Draft && state != "":
+		return fmt.Errorf("%w: the total of SKU %d is %d by now", domain.ErrConflict, sku.ID, row.Total)
 	}
 	return tx.Stock.UpdateOneID(row.ID).
 		SetName(sku.Name).SetPrice(sku.Price).SetTotal(sku.Total).

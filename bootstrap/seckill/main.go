@@ -9,24 +9,32 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/fx"
 )
 
-func main() {
+func main() { os.Exit(execute(command())) }
+
+// execute runs the command line and returns the exit code.
+func execute(root *cobra.Command) int {
 	// Never stopped: a second signal while draining must not cut the draining short.
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	if err := command().ExecuteContext(ctx); err != nil {
+	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "seckill:", err)
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
-func command() *cobra.Command {
+// command is the whole command line. Engine are more options for the engine that
+// drill starts by itself.
+func command(engine ...fx.Option) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "seckill",
 		Short:         "A flash-sale engine: one atomic step decides each grab, the ledger cannot be oversold",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(demoCommand(), serveCommand(), migrateCommand(), reconcileCommand())
+	root.AddCommand(demoCommand(), serveCommand(), migrateCommand(), reconcileCommand(),
+		drillCommand(engine...), benchCommand())
 	return root
 }

@@ -53,20 +53,9 @@ func configFlag(cmd *cobra.Command, file *string) {
 // run starts the engine with more options, waits until ctx ends or a part of it
 // fails, and stops it within the configured time.
 func run(ctx context.Context, config bootstrap.Config, log *slog.Logger, more ...fx.Option) error {
-	app := fx.New(
-		fx.Supply(config, log),
-		fx.WithLogger(func() fxevent.Logger { return quiet{} }),
-		fx.StopTimeout(config.ShutdownTimeout),
-		bootstrap.Module,
-		fx.Options(more...),
-	)
-	if err := app.Err(); err != nil {
-		return plain(err)
-	}
-	startCtx, cancel := context.WithTimeout(ctx, app.StartTimeout())
-	defer cancel()
-	if err := app.Start(startCtx); err != nil {
-		return plain(err)
+	app, err := start(ctx, config, log, more...)
+	if err != nil {
+		return err
 	}
 	code := 0
 	select {
@@ -75,13 +64,42 @@ func run(ctx context.Context, config bootstrap.Config, log *slog.Logger, more ..
 		code = signal.ExitCode
 	}
 	log.Info("draining", "at_most", config.ShutdownTimeout.String())
-	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), config.ShutdownTimeout)
-	defer cancel()
-	if err := app.Stop(stopCtx); err != nil {
-		return fmt.Errorf("shut down: %w", err)
+	if err := stop(ctx, config, app); err != nil {
+		return err
 	}
 	if code != 0 {
 		return fmt.Errorf("stopped with code %d", code)
+	}
+	return nil
+}
+
+// start starts the engine with more options. The caller stops it.
+func start(ctx context.Context, config bootstrap.Config, log *slog.Logger, more ...fx.Option) (*fx.App, error) {
+	app := fx.New(
+		fx.Supply(config, log),
+		fx.WithLogger(func() fxevent.Logger { return quiet{} }),
+		fx.StopTimeout(config.ShutdownTimeout),
+		bootstrap.Module,
+		fx.Options(more...),
+	)
+	if err := app.Err(); err != nil {
+		return nil, plain(err)
+	}
+	startCtx, cancel := context.WithTimeout(ctx, app.StartTimeout())
+	defer cancel()
+	if err := app.Start(startCtx); err != nil {
+		return nil, plain(err)
+	}
+	return app, nil
+}
+
+// stop drains and ends the engine, within the configured time, also when ctx
+// has ended.
+func stop(ctx context.Context, config bootstrap.Config, app *fx.App) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), config.ShutdownTimeout)
+	defer cancel()
+	if err := app.Stop(ctx); err != nil {
+		return fmt.Errorf("shut down: %w", err)
 	}
 	return nil
 }

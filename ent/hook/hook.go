@@ -104,6 +104,18 @@ func (f StockFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.StockMutation", m)
 }
 
+// The StockEditFunc type is an adapter to allow the use of ordinary
+// function as StockEdit mutator.
+type StockEditFunc func(context.Context, *ent.StockEditMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f StockEditFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.StockEditMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.StockEditMutation", m)
+}
+
 // Condition is a hook condition function.
 type Condition func(context.Context, ent.Mutation) bool
 

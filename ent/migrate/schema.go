@@ -177,6 +177,34 @@ var (
 			},
 		},
 	}
+	// StockEditsColumns holds the columns for the "stock_edits" table.
+	StockEditsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "sale", Type: field.TypeString, Size: 40, SchemaType: map[string]string{"mysql": "varchar(40)", "postgres": "varchar(40)"}},
+		{Name: "subject", Type: field.TypeString, Size: 106, SchemaType: map[string]string{"mysql": "varchar(106)", "postgres": "varchar(106)"}},
+		{Name: "delta", Type: field.TypeInt64},
+		{Name: "total", Type: field.TypeInt64},
+		{Name: "reason", Type: field.TypeString, Size: 200, SchemaType: map[string]string{"mysql": "varchar(200)", "postgres": "varchar(200)"}},
+		{Name: "created_at", Type: field.TypeInt64},
+	}
+	// StockEditsTable holds the schema information for the "stock_edits" table.
+	StockEditsTable = &schema.Table{
+		Name:       "stock_edits",
+		Columns:    StockEditsColumns,
+		PrimaryKey: []*schema.Column{StockEditsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "stockedit_subject",
+				Unique:  true,
+				Columns: []*schema.Column{StockEditsColumns[2]},
+			},
+			{
+				Name:    "stockedit_sale_id",
+				Unique:  false,
+				Columns: []*schema.Column{StockEditsColumns[1], StockEditsColumns[0]},
+			},
+		},
+	}
 	// Tables holds all the tables in the schema.
 	Tables = []*schema.Table{
 		ActivitiesTable,
@@ -187,6 +215,7 @@ var (
 		OrdersTable,
 		QuotasTable,
 		StocksTable,
+		StockEditsTable,
 	}
 )
 
@@ -223,5 +252,8 @@ func init() {
 	}
 	StocksTable.Annotation.Checks = map[string]string{
 		"stocks_within_total": "reserved >= 0 AND sold >= 0 AND reserved + sold <= total",
+	}
+	StockEditsTable.Annotation = &entsql.Annotation{
+		Table: "stock_edits",
 	}
 }

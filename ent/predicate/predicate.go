@@ -29,3 +29,6 @@ type Quota func(*sql.Selector)
 
 // Stock is the predicate function for stock builders.
 type Stock func(*sql.Selector)
+
+// StockEdit is the predicate function for stockedit builders.
+type StockEdit func(*sql.Selector)

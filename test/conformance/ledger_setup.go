@@ -53,13 +53,70 @@ var ledgerSetupTests = map[string]func(ledgerTest){
 		_, err := l.Activity(l.ctx(), missing.ID)
 		l.fails(err, domain.ErrNotFound)
 	},
+	"EditStockChangesTheTotalAndRecordsIt": func(l ledgerTest) {
+		a := l.create(l.activity(10, 2))
+		l.must(l.SetState(l.ctx(), a.ID, domain.Draft, domain.Ready))
+		sale := a.Sale(a.SKUs[0].ID)
+		total := func(want int64) {
+			l.Helper()
+			got, err := l.Activity(l.ctx(), a.ID)
+			l.must(err)
+			if got.SKUs[0].Total != want {
+				l.Fatalf("total is %d, want %d", got.SKUs[0].Total, want)
+			}
+		}
+		more := domain.StockEdit{Sale: sale, Delta: 5, Reason: "a second pallet", Key: "k-1"}
+		for range 3 {
+			made, err := l.EditStock(l.ctx(), more, domain.Fence{})
+			l.must(err)
+			if !made.Same(more) || made.Total != 15 || made.At.IsZero() {
+				l.Fatalf("edit is %+v", made)
+			}
+			total(15)
+		}
+		other := more
+		other.Delta = 6
+		_, err := l.EditStock(l.ctx(), other, domain.Fence{})
+		l.fails(err, domain.ErrConflict)
+		for _, delta := range []int64{-15, -16, domain.MaxInteger} {
+			_, err = l.EditStock(l.ctx(), domain.StockEdit{Sale: sale, Delta: delta, Reason: "x", Key: "k-2"}, domain.Fence{})
+			l.fails(err, domain.ErrUnbalanced)
+		}
+		total(15)
+		fewer := domain.StockEdit{Sale: sale, Delta: -14, Reason: "a broken pallet", Key: "k-2"}
+		_, err = l.EditStock(l.ctx(), fewer, domain.Fence{})
+		l.must(err)
+		total(1)
+		edits, err := l.StockEdits(l.ctx(), sale)
+		l.must(err)
+		if len(edits) != 2 || !edits[0].Same(fewer) || !edits[1].Same(more) || edits[0].Total != 1 {
+			l.Fatalf("edits are %+v", edits)
+		}
+		_, err = l.EditStock(l.ctx(), domain.StockEdit{Sale: domain.SaleID{Activity: 1, SKU: 1}, Delta: 1, Reason: "x", Key: "k"}, domain.Fence{})
+		l.fails(err, domain.ErrNotFound)
+		_, err = l.EditStock(l.ctx(), domain.StockEdit{Sale: sale, Delta: 1, Reason: "x", Key: "k-3"}, domain.Fence{Key: "nobody", Number: 1})
+		l.fails(err, domain.ErrFenced)
+		// What a save has read before the edit does not undo it.
+		stale := a
+		stale.State = domain.Ready
+		l.fails(l.Save(l.ctx(), stale), domain.ErrConflict)
+		total(1)
+	},
+	"EditStockLeavesWhatIsReserved": func(l ledgerTest) {
+		s := l.sale(10, 9)
+		l.place(s.order("alice", 7))
+		_, err := l.EditStock(l.ctx(), domain.StockEdit{Sale: s.SaleID, Delta: -4, Reason: "x", Key: "k"}, domain.Fence{})
+		l.fails(err, domain.ErrUnbalanced)
+		_, err = l.EditStock(l.ctx(), domain.StockEdit{Sale: s.SaleID, Delta: -3, Reason: "x", Key: "k"}, domain.Fence{})
+		l.must(err)
+	},
 	"SaveChangesAndKeepsTheState": func(l ledgerTest) {
 		a := l.create(l.activity(10, 2))
 		l.must(l.SetState(l.ctx(), a.ID, domain.Draft, domain.Ready))
 		a.State = domain.Ready
 		a.Name, a.StartsAt, a.EndsAt = "other", a.StartsAt.Add(time.Hour), a.EndsAt.Add(2*time.Hour)
 		a.PaymentWindow = 90 * time.Second
-		a.SKUs[0] = domain.SKU{ID: 2001, Name: "x", Price: 1, Total: 20, PerUserLimit: 3, Segments: 1}
+		a.SKUs[0] = domain.SKU{ID: 2001, Name: "x", Price: 1, Total: a.SKUs[0].Total, PerUserLimit: 3, Segments: 1}
 		a.SKUs = append(a.SKUs, domain.SKU{ID: 2002, Name: "y", Price: 2, Total: 30, PerUserLimit: 4, Segments: 1})
 		l.must(l.Save(l.ctx(), a))
 		l.stored(a)

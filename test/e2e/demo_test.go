@@ -126,7 +126,7 @@ func TestDemoLeavesNothing(t *testing.T) {
 
 // TestHelp: every command says what it does.
 func TestHelp(t *testing.T) {
-	for _, command := range []string{"", "demo", "serve", "migrate", "reconcile"} {
+	for _, command := range []string{"", "demo", "serve", "migrate", "reconcile", "drill", "bench"} {
 		p := harness.Start(t, harness.Seckill(t), append(strings.Fields(command), "--help"), nil)
 		if code := p.Wait(t, startBound); code != 0 || !strings.Contains(p.Stdout.String(), "Usage:") {
 			t.Errorf("seckill %s --help: exit code %d\n%s", command, code, p.Stdout)

@@ -396,6 +396,21 @@ func (mr *MockActivitiesMockRecorder) BeginEpoch(ctx, sale, fence interface{}) *
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "BeginEpoch", reflect.TypeOf((*MockActivities)(nil).BeginEpoch), ctx, sale, fence)
 }
 
+// EditStock mocks base method.
+func (m *MockActivities) EditStock(ctx context.Context, edit domain.StockEdit, fence domain.Fence) (domain.StockEdit, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "EditStock", ctx, edit, fence)
+	ret0, _ := ret[0].(domain.StockEdit)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// EditStock indicates an expected call of EditStock.
+func (mr *MockActivitiesMockRecorder) EditStock(ctx, edit, fence interface{}) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "EditStock", reflect.TypeOf((*MockActivities)(nil).EditStock), ctx, edit, fence)
+}
+
 // Save mocks base method.
 func (m *MockActivities) Save(ctx context.Context, activity domain.Activity) error {
 	m.ctrl.T.Helper()
@@ -422,4 +437,19 @@ func (m *MockActivities) SetState(ctx context.Context, id domain.ActivityID, fro
 func (mr *MockActivitiesMockRecorder) SetState(ctx, id, from, to interface{}) *gomock.Call {
 	mr.mock.ctrl.T.Helper()
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "SetState", reflect.TypeOf((*MockActivities)(nil).SetState), ctx, id, from, to)
+}
+
+// StockEdits mocks base method.
+func (m *MockActivities) StockEdits(ctx context.Context, sale domain.SaleID) ([]domain.StockEdit, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "StockEdits", ctx, sale)
+	ret0, _ := ret[0].([]domain.StockEdit)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// StockEdits indicates an expected call of StockEdits.
+func (mr *MockActivitiesMockRecorder) StockEdits(ctx, sale interface{}) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "StockEdits", reflect.TypeOf((*MockActivities)(nil).StockEdits), ctx, sale)
 }

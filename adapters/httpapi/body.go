@@ -19,6 +19,8 @@ func limitBody(limit int64) gin.HandlerFunc {
 	}
 }
 
+var errUnreadable = domain.Invalid("body", "could not be read to its end")
+
 // readBody reads the body, which may be empty. One that is not must be JSON.
 func readBody(c *gin.Context) ([]byte, error) {
 	data, err := io.ReadAll(c.Request.Body)
@@ -28,7 +30,7 @@ func readBody(c *gin.Context) ([]byte, error) {
 		c.Header("Connection", "close")
 		return nil, errTooLarge
 	case err != nil:
-		return nil, domain.Invalid("body", "could not be read to its end")
+		return nil, errUnreadable
 	case len(data) > 0 && !isJSON(c.GetHeader("Content-Type")):
 		return nil, errMediaType
 	}

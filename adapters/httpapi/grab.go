@@ -2,7 +2,7 @@ package httpapi
 
 import (
 	"errors"
-	"net/http"
+	"io"
 
 	"github.com/gin-gonic/gin"
 
@@ -10,25 +10,21 @@ import (
 	"seckill/domain"
 )
 
-// codeAccepted is the code of an accepted grab. Those of refusals are in
-// verdictAnswers.
-const codeAccepted = 1
+// grabSpan is by how much a grab's bound may come early.
+const grabSpan = buyerTime / 40
 
-// accepted answers a grab that holds units. Status is always "queued", also
-// when the engine has waited for the ledger's commit: what became of the order
-// is asked for at Location.
-type accepted struct {
-	Code    int            `json:"code"`
-	OrderID domain.OrderID `json:"orderId"`
-	Status  domain.Status  `json:"status"`
-}
-
+// grab answers a grab. Its route has none of the other routes' middleware but
+// the recovery: it bounds body and time itself, for less.
+//
+// An accepted one is {"code":1,"orderId","status"}. Status is always "queued",
+// also when the engine has waited for the ledger's commit: what became of the
+// order is asked for at Location.
 func (a *API) grab(c *gin.Context) error {
 	request, err := a.grabRequest(c)
 	if err != nil {
 		return err
 	}
-	outcome, err := a.engine.Grab(c.Request.Context(), request)
+	outcome, err := a.engine.Grab(a.grabTime.of(c.Request.Context()), request)
 	switch {
 	case errors.Is(err, domain.ErrInvalid):
 		return err
@@ -39,27 +35,27 @@ func (a *API) grab(c *gin.Context) error {
 		p.OrderID = outcome.Order
 		p.send(c)
 	case outcome.Verdict == domain.Accepted:
-		c.Header("Location", "/api/seckill/order/"+string(outcome.Order))
-		if outcome.Replayed {
-			c.Header("Idempotent-Replayed", "true")
-		}
-		send(c, http.StatusAccepted, accepted{codeAccepted, outcome.Order, domain.Queued})
+		sendAccepted(c, outcome)
 	default:
-		p := verdictAnswer(outcome.Verdict).problem(nil)
-		if outcome.Verdict == domain.NotStarted {
-			p.StartsAt = stamp{outcome.StartsAt}
-		}
-		p.send(c)
+		refuse(c, outcome)
 	}
 	return nil
 }
 
-func (a *API) grabRequest(c *gin.Context) (application.GrabRequest, error) {
-	data, err := requiredBody(c)
-	if err != nil {
-		return application.GrabRequest{}, err
+func refuse(c *gin.Context, outcome domain.Outcome) {
+	if ready, ok := readyAnswers[outcome.Verdict]; ok {
+		ready.send(c)
+		return
 	}
-	body, err := decodeGrab(data)
+	p := verdictAnswer(outcome.Verdict).problem(nil)
+	if outcome.Verdict == domain.NotStarted {
+		p.StartsAt = stamp{outcome.StartsAt}
+	}
+	p.send(c)
+}
+
+func (a *API) grabRequest(c *gin.Context) (application.GrabRequest, error) {
+	body, err := a.grabBody(c)
 	if err != nil {
 		return application.GrabRequest{}, err
 	}
@@ -67,11 +63,35 @@ func (a *API) grabRequest(c *gin.Context) (application.GrabRequest, error) {
 	if err != nil {
 		return application.GrabRequest{}, err
 	}
-	request, err := requestID(body.request, c.Request.Header.Values("Idempotency-Key"))
+	request, err := requestID(body.request, c.Request.Header["Idempotency-Key"])
 	if err != nil {
 		return application.GrabRequest{}, err
 	}
 	return application.GrabRequest{Sale: body.sale, Buyer: buyer, Quantity: body.quantity, Request: request}, nil
+}
+
+// grabBody reads the body. One of the usual size is read into a scratch that is
+// at hand, and by the fast way; everything else, and whatever is wrong with it,
+// is for the slow way.
+func (a *API) grabBody(c *gin.Context) (grabBody, error) {
+	size := c.Request.ContentLength
+	if size < 1 || size > min(int64(len(scratch{})), a.cfg.MaxBody) || !isJSON(c.GetHeader("Content-Type")) {
+		limitBody(a.cfg.MaxBody)(c)
+		data, err := requiredBody(c)
+		if err != nil {
+			return grabBody{}, err
+		}
+		return decodeGrab(data)
+	}
+	scratch := scratches.Get().(*scratch)
+	defer scratches.Put(scratch)
+	if _, err := io.ReadFull(c.Request.Body, scratch[:size]); err != nil {
+		return grabBody{}, errUnreadable
+	}
+	if body, ok := scanGrab(string(scratch[:size])); ok {
+		return body, nil
+	}
+	return decodeGrab(scratch[:size])
 }
 
 // requestID is the one that the body or the header names. They may both name

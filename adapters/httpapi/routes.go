@@ -60,6 +60,7 @@ type API struct {
 	log      *slog.Logger
 	buyers   *gin.Engine
 	operator *gin.Engine
+	grabTime deadlines
 	draining context.Context // ends with Drain
 	// Drain answers long polls with what is known now, and those to come at
 	// once. Call it before the server's Shutdown, which would wait for them.
@@ -77,7 +78,7 @@ func New(engine *application.Engine, cfg Config) *API {
 	if cfg.DefaultPaymentWindow == 0 {
 		cfg.DefaultPaymentWindow = domain.DefaultPayWindow
 	}
-	a := &API{engine: engine, cfg: cfg, log: cfg.Log}
+	a := &API{engine: engine, cfg: cfg, log: cfg.Log, grabTime: deadlines{most: buyerTime, span: grabSpan}}
 	a.draining, a.Drain = context.WithCancel(context.Background())
 	a.buyers = a.router()
 	a.buyerRoutes(a.buyers)
@@ -119,9 +120,9 @@ func (a *API) do(handle func(*gin.Context) error) gin.HandlerFunc {
 }
 
 func (a *API) buyerRoutes(r *gin.Engine) {
-	r.Use(a.recovered, limitBody(a.cfg.MaxBody), limitTime(buyerTime))
-	api := r.Group("/api/seckill")
-	api.POST("/order", a.do(a.grab))
+	r.Use(a.recovered)
+	r.POST("/api/seckill/order", a.do(a.grab))
+	api := r.Group("/api/seckill", limitBody(a.cfg.MaxBody), limitTime(buyerTime))
 	api.GET("/order/:orderId", a.do(a.order))
 	api.POST("/order/:orderId/pay", a.do(a.pay))
 	api.POST("/order/:orderId/cancel", a.do(a.cancel))

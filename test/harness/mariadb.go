@@ -32,7 +32,7 @@ func MariaDB(t testing.TB) *SQLServer {
 	return server
 }
 
-func startMariaDB() (*SQLServer, error) {
+func startMariaDB(options ...string) (*SQLServer, error) {
 	program, err := Find("mariadbd")
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func startMariaDB() (*SQLServer, error) {
 		_ = place.remove()
 		return nil, err
 	}
-	server, err := bootMariaDB(program, place, as)
+	server, err := bootMariaDB(program, place, as, options...)
 	if err != nil {
 		_ = place.remove()
 		return nil, err

@@ -74,6 +74,12 @@ func (p *Process) Wait(t testing.TB, timeout time.Duration) int {
 // test fails if that takes too long or the program ends before.
 func (p *Process) WaitFor(t testing.TB, url string, timeout time.Duration) {
 	t.Helper()
+	if err := p.await(url, timeout); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *Process) await(url string, timeout time.Duration) error {
 	// Connections of its own: none may stay open to a program that a test
 	// restarts.
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -81,13 +87,13 @@ func (p *Process) WaitFor(t testing.TB, url string, timeout time.Duration) {
 	for {
 		err := get(client, url)
 		if err == nil {
-			return
+			return nil
 		}
 		if p.child.ended() {
-			t.Fatalf("process %d ended (%v) before %s answered", p.PID, p.child.cmd.ProcessState, url)
+			return fmt.Errorf("process %d ended (%v) before %s answered", p.PID, p.child.cmd.ProcessState, url)
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s after %v: %v", url, timeout, err)
+			return fmt.Errorf("%s after %v: %w", url, timeout, err)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

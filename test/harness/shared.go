@@ -48,7 +48,7 @@ func SharedMariaDB(t testing.TB) *SQLServer {
 	t.Helper()
 	Need(t, "mariadbd")
 	Need(t, "mariadb-install-db")
-	return sharedMariaDB.get(t, startMariaDB)
+	return sharedMariaDB.get(t, func() (*SQLServer, error) { return startMariaDB() })
 }
 
 // SharedPostgres is the test process' common PostgreSQL. Tests keep apart by

@@ -41,7 +41,8 @@ The timed part: --callers callers grab one unit each time, every grab for anothe
 buyer and under a new order id, without a request id, on a sale that does not sell
 out. Every grab that counts wins: refusals are cheap and would hide what a grab
 costs. It lasts --budget or --grabs, and is done --rounds times, round by round over
-all strategies; the median round counts.
+all strategies; the median round counts. Calls that have no answer after twice the
+budget are cut off and counted as errors.
 
 The check: the same callers grab from --stock units (a slow strategy: from as many as
 it sells in --budget) until each has heard that the sale is sold out. What is then

@@ -14,7 +14,10 @@ import (
 )
 
 // timed is one timed part.
-type timed struct{ Entry }
+type timed struct {
+	Entry
+	fault string // what is wrong with it; "" when nothing is
+}
 
 // failures counts calls without an outcome and keeps the first.
 type failures struct {
@@ -36,19 +39,21 @@ func (r *rig) claim(sale domain.SaleID, n int64) domain.Claim {
 	return domain.Claim{Order: r.ids.OrderID(sale), Buyer: domain.BuyerID("buyer-" + strconv.FormatInt(n, 10)), Quantity: 1}
 }
 
-// race lets all callers grab, each for another buyer, while stock lasts.
+// race lets all callers grab, each for another buyer, while stock lasts. What has
+// no answer for as long again after the end is cut off, and has no outcome: a
+// caller of a slow strategy may wait for longer than all this takes.
 func (r *rig) race(ctx context.Context, s strategy) (_ timed, err error) {
 	stock, sale, remove, err := r.stage(ctx, s, lots)
 	if err != nil {
 		return timed{}, err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	ctx, cancel := context.WithTimeout(ctx, r.Budget+graceTime)
+	racing, cancel := context.WithTimeout(ctx, 2*r.Budget)
 	defer cancel()
 	var failed failures
 	var refused atomic.Int64
 	plan := load.Plan{Calls: r.Grabs, Callers: r.Callers, For: r.Budget}
-	measured := load.Run(ctx, plan, func(ctx context.Context, _ int, n int64) bool {
+	measured := load.Run(racing, plan, func(ctx context.Context, _ int, n int64) bool {
 		outcomes, err := stock.Reserve(ctx, sale, []domain.Claim{r.claim(sale, n)})
 		switch {
 		case err != nil:
@@ -60,20 +65,18 @@ func (r *rig) race(ctx context.Context, s strategy) (_ timed, err error) {
 		}
 		return true
 	})
-	switch {
-	case ctx.Err() != nil:
-		return timed{}, ctx.Err()
-	case refused.Load() > 0:
-		return timed{}, fmt.Errorf("%d grabs were refused although there was stock", refused.Load())
-	case measured.Counted == 0:
-		return timed{}, fmt.Errorf("no grab won: %w", failed.first)
-	}
-	return timed{Entry{
-		Strategy: s.name, Mode: s.mode, Callers: r.Callers,
-		PerSecond: load.Round(measured.PerSecond()),
-		P50Ms:     load.Round(measured.Latency.Milliseconds(50)), P99Ms: load.Round(measured.Latency.Milliseconds(99)),
+	run := timed{Entry: Entry{
+		Strategy: s.name, Mode: s.mode, Callers: r.Callers, PerSecond: load.Round(measured.PerSecond()),
+		P50Ms: load.Round(measured.Latency.Milliseconds(50)), P99Ms: load.Round(measured.Latency.Milliseconds(99)),
 		Winning: measured.Counted, Errors: failed.count.Load(),
-	}}, nil
+	}}
+	switch {
+	case refused.Load() > 0:
+		run.fault = fmt.Sprintf("%s %s: %d grabs were refused although there was stock", s.name, s.mode, refused.Load())
+	case measured.Counted == 0:
+		run.fault = fmt.Sprintf("%s %s: no grab won in %s: %v", s.name, s.mode, 2*r.Budget, failed.first)
+	}
+	return run, ctx.Err()
 }
 
 // check lets all callers grab until each has heard that the sale is sold out,

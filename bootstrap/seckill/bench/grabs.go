@@ -79,8 +79,8 @@ func (r *rig) race(ctx context.Context, s strategy) (_ timed, err error) {
 	return run, ctx.Err()
 }
 
-// check lets all callers grab until each has heard that the sale is sold out,
-// and compares what was sold with what there was. A slow strategy gets as much
+// check lets callers grab until each has heard that the sale is sold out, and
+// compares what was sold with what there was. A slow strategy gets as much
 // stock as it sells in the time of a timed part. It returns what is wrong. A
 // strategy that takes units back in the middle of a grab may say "sold out" too
 // early; how many units it strands so is a figure of its own.
@@ -98,7 +98,8 @@ func (r *rig) check(ctx context.Context, s strategy, entry *Entry) (findings []s
 	checking, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	var all sync.WaitGroup
-	for range r.Callers {
+	callers := min(int64(r.Callers), max(2*entry.Stock, 16))
+	for range callers {
 		all.Go(func() {
 			for checking.Err() == nil {
 				verdict, err := r.insist(checking, stock, sale, r.claim(sale, grabs.Add(1)))
@@ -127,7 +128,7 @@ func (r *rig) check(ctx context.Context, s strategy, entry *Entry) (findings []s
 		failed.add(err)
 	}
 	name := s.name + " " + s.mode
-	audit, err := stock.Audit(ctx, sale)
+	audit, err := atRest(checking, stock, sale)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +139,7 @@ func (r *rig) check(ctx context.Context, s strategy, entry *Entry) (findings []s
 		findings = append(findings, fmt.Sprintf("%s: oversold by %d: %d grabs accepted, %d units held, of %d", name, entry.Oversold, entry.Accepted, audit.HeldUnits, entry.Stock))
 	case failed.first != nil:
 		findings = append(findings, fmt.Sprintf("%s: the check did not come to its end in %s: %v", name, checkTime, failed.first))
-	case heard.Load() != int64(r.Callers):
+	case heard.Load() != callers:
 		findings = append(findings, fmt.Sprintf("%s: the check did not come to its end in %s", name, checkTime))
 	case entry.Accepted != entry.Stock:
 		findings = append(findings, fmt.Sprintf("%s: only %d of %d units were sold", name, entry.Accepted, entry.Stock))
@@ -147,6 +148,24 @@ func (r *rig) check(ctx context.Context, s strategy, entry *Entry) (findings []s
 		findings = append(findings, fmt.Sprintf("%s: the account is not balanced after the check: %+v", name, audit))
 	}
 	return findings, nil
+}
+
+// atRest reads the account of a sale that nobody grabs from any more. Strategies
+// that put units back after their answer have a moment for that.
+func atRest(ctx context.Context, stock domain.Stock, sale domain.SaleID) (domain.Audit, error) {
+	for {
+		audit, err := stock.Audit(context.WithoutCancel(ctx), sale)
+		if err != nil || audit.Balanced() {
+			return audit, err
+		}
+		timer := time.NewTimer(50 * time.Millisecond)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return audit, nil
+		}
+	}
 }
 
 // leftOver grabs what is still there after everybody has heard "sold out", alone

@@ -133,10 +133,11 @@ func (r *rig) check(ctx context.Context, s strategy, entry *Entry) (findings []s
 		return nil, err
 	}
 	entry.Grabs, entry.Accepted, entry.FalseSoldOut = grabs.Load(), accepted.Load()+late, late
-	entry.Oversold = max(0, entry.Accepted-entry.Stock, audit.HeldUnits+audit.SoldUnits-entry.Stock)
+	// What nobody was told of, but will be placed, is sold too.
+	entry.Oversold = max(0, entry.Accepted-entry.Stock, audit.QueuedUnits-entry.Stock)
 	switch {
 	case entry.Oversold > 0:
-		findings = append(findings, fmt.Sprintf("%s: oversold by %d: %d grabs accepted, %d units held, of %d", name, entry.Oversold, entry.Accepted, audit.HeldUnits, entry.Stock))
+		findings = append(findings, fmt.Sprintf("%s: oversold by %d: %d grabs accepted, %d units queued, of %d", name, entry.Oversold, entry.Accepted, audit.QueuedUnits, entry.Stock))
 	case failed.first != nil:
 		findings = append(findings, fmt.Sprintf("%s: the check did not come to its end in %s: %v", name, checkTime, failed.first))
 	case heard.Load() != callers:
@@ -153,6 +154,8 @@ func (r *rig) check(ctx context.Context, s strategy, entry *Entry) (findings []s
 // atRest reads the account of a sale that nobody grabs from any more. Strategies
 // that put units back after their answer have a moment for that.
 func atRest(ctx context.Context, stock domain.Stock, sale domain.SaleID) (domain.Audit, error) {
+	ctx, cancel := context.WithTimeout(ctx, restTime)
+	defer cancel()
 	for {
 		audit, err := stock.Audit(context.WithoutCancel(ctx), sale)
 		if err != nil || audit.Balanced() {

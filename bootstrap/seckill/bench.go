@@ -41,10 +41,11 @@ The timed part: --callers callers grab one unit each time, every grab for anothe
 buyer and under a new order id, without a request id, on a sale that does not sell
 out. Every grab that counts wins: refusals are cheap and would hide what a grab
 costs. It lasts --budget or --grabs, and is done --rounds times, round by round over
-all strategies; the median round counts.
+all strategies; the median round counts. Calls that have no answer after twice the
+budget are cut off and counted as errors.
 
-The check: the same callers grab from --stock units (a slow strategy: from as many as
-it sells in --budget) until each has heard that the sale is sold out. What is then
+The check: up to as many callers grab from --stock units (a slow strategy: from as
+many as it sells in --budget) until each has heard that the sale is sold out. What is then
 left is stranded: sold out was said too early. Then one caller takes what is left.
 Exactly the stock must be accepted in the end. Exit 1 otherwise.
 
@@ -88,7 +89,7 @@ you can spare the load.`,
 	flags.IntVar(&plan.Callers, "callers", 1000, "callers at the same time; 1 to 10000")
 	flags.Int64Var(&plan.Stock, "stock", 5000, "units in the check for overselling; 1 to 1000000")
 	flags.Int64Var(&plan.Grabs, "grabs", 200_000, "bound of the grabs in one timed part; about 300 bytes of Redis memory each; 1 to 10000000")
-	flags.DurationVar(&plan.Budget, "budget", 2*time.Second, "bound of one timed part; 10ms to 10m")
+	flags.DurationVar(&plan.Budget, "budget", 1500*time.Millisecond, "bound of one timed part; 10ms to 10m")
 	flags.IntVar(&plan.Rounds, "rounds", 3, "timed parts of each strategy, of which the median counts; 1 to 100")
 	figuresFlag(cmd, &json)
 	configFlag(cmd, &file)

@@ -84,8 +84,9 @@ type Persist struct {
 
 // Bounds of what is not measured.
 const (
-	graceTime = 20 * time.Second // for the last answers of a timed part, and for its removal
-	checkTime = 20 * time.Second // of one check for overselling
+	graceTime = 20 * time.Second // for the removal of what a part left, and for one slow batch
+	checkTime = 10 * time.Second // of one check for overselling
+	restTime  = 3 * time.Second  // for a sale to come to rest after it
 )
 
 // Run compares. An error says that the run could not be carried through; what
@@ -113,6 +114,9 @@ func Run(ctx context.Context, config Config) (_ Results, err error) {
 				return results, fmt.Errorf("%s %s: %w", s.name, s.mode, err)
 			}
 			runs[i] = append(runs[i], one)
+			if one.fault != "" {
+				results.Findings = append(results.Findings, one.fault)
+			}
 		}
 		if r.client != nil {
 			config.Watch.Stage(fmt.Sprintf("round %d of %d: limit", round+1, config.Rounds), 0)

@@ -14,7 +14,10 @@ import (
 )
 
 // timed is one timed part.
-type timed struct{ Entry }
+type timed struct {
+	Entry
+	fault string // what is wrong with it; "" when nothing is
+}
 
 // failures counts calls without an outcome and keeps the first.
 type failures struct {
@@ -36,19 +39,21 @@ func (r *rig) claim(sale domain.SaleID, n int64) domain.Claim {
 	return domain.Claim{Order: r.ids.OrderID(sale), Buyer: domain.BuyerID("buyer-" + strconv.FormatInt(n, 10)), Quantity: 1}
 }
 
-// race lets all callers grab, each for another buyer, while stock lasts.
+// race lets all callers grab, each for another buyer, while stock lasts. What has
+// no answer for as long again after the end is cut off, and has no outcome: a
+// caller of a slow strategy may wait for longer than all this takes.
 func (r *rig) race(ctx context.Context, s strategy) (_ timed, err error) {
 	stock, sale, remove, err := r.stage(ctx, s, lots)
 	if err != nil {
 		return timed{}, err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	ctx, cancel := context.WithTimeout(ctx, r.Budget+graceTime)
+	racing, cancel := context.WithTimeout(ctx, 2*r.Budget)
 	defer cancel()
 	var failed failures
 	var refused atomic.Int64
 	plan := load.Plan{Calls: r.Grabs, Callers: r.Callers, For: r.Budget}
-	measured := load.Run(ctx, plan, func(ctx context.Context, _ int, n int64) bool {
+	measured := load.Run(racing, plan, func(ctx context.Context, _ int, n int64) bool {
 		outcomes, err := stock.Reserve(ctx, sale, []domain.Claim{r.claim(sale, n)})
 		switch {
 		case err != nil:
@@ -60,24 +65,22 @@ func (r *rig) race(ctx context.Context, s strategy) (_ timed, err error) {
 		}
 		return true
 	})
-	switch {
-	case ctx.Err() != nil:
-		return timed{}, ctx.Err()
-	case refused.Load() > 0:
-		return timed{}, fmt.Errorf("%d grabs were refused although there was stock", refused.Load())
-	case measured.Counted == 0:
-		return timed{}, fmt.Errorf("no grab won: %w", failed.first)
-	}
-	return timed{Entry{
-		Strategy: s.name, Mode: s.mode, Callers: r.Callers,
-		PerSecond: load.Round(measured.PerSecond()),
-		P50Ms:     load.Round(measured.Latency.Milliseconds(50)), P99Ms: load.Round(measured.Latency.Milliseconds(99)),
+	run := timed{Entry: Entry{
+		Strategy: s.name, Mode: s.mode, Callers: r.Callers, PerSecond: load.Round(measured.PerSecond()),
+		P50Ms: load.Round(measured.Latency.Milliseconds(50)), P99Ms: load.Round(measured.Latency.Milliseconds(99)),
 		Winning: measured.Counted, Errors: failed.count.Load(),
-	}}, nil
+	}}
+	switch {
+	case refused.Load() > 0:
+		run.fault = fmt.Sprintf("%s %s: %d grabs were refused although there was stock", s.name, s.mode, refused.Load())
+	case measured.Counted == 0:
+		run.fault = fmt.Sprintf("%s %s: no grab won in %s: %v", s.name, s.mode, 2*r.Budget, failed.first)
+	}
+	return run, ctx.Err()
 }
 
-// check lets all callers grab until each has heard that the sale is sold out,
-// and compares what was sold with what there was. A slow strategy gets as much
+// check lets callers grab until each has heard that the sale is sold out, and
+// compares what was sold with what there was. A slow strategy gets as much
 // stock as it sells in the time of a timed part. It returns what is wrong. A
 // strategy that takes units back in the middle of a grab may say "sold out" too
 // early; how many units it strands so is a figure of its own.
@@ -95,7 +98,8 @@ func (r *rig) check(ctx context.Context, s strategy, entry *Entry) (findings []s
 	checking, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	var all sync.WaitGroup
-	for range r.Callers {
+	callers := min(int64(r.Callers), max(2*entry.Stock, 16))
+	for range callers {
 		all.Go(func() {
 			for checking.Err() == nil {
 				verdict, err := r.insist(checking, stock, sale, r.claim(sale, grabs.Add(1)))
@@ -124,18 +128,19 @@ func (r *rig) check(ctx context.Context, s strategy, entry *Entry) (findings []s
 		failed.add(err)
 	}
 	name := s.name + " " + s.mode
-	audit, err := stock.Audit(ctx, sale)
+	audit, err := atRest(checking, stock, sale)
 	if err != nil {
 		return nil, err
 	}
 	entry.Grabs, entry.Accepted, entry.FalseSoldOut = grabs.Load(), accepted.Load()+late, late
-	entry.Oversold = max(0, entry.Accepted-entry.Stock, audit.HeldUnits+audit.SoldUnits-entry.Stock)
+	// What nobody was told of, but will be placed, is sold too.
+	entry.Oversold = max(0, entry.Accepted-entry.Stock, audit.QueuedUnits-entry.Stock)
 	switch {
 	case entry.Oversold > 0:
-		findings = append(findings, fmt.Sprintf("%s: oversold by %d: %d grabs accepted, %d units held, of %d", name, entry.Oversold, entry.Accepted, audit.HeldUnits, entry.Stock))
+		findings = append(findings, fmt.Sprintf("%s: oversold by %d: %d grabs accepted, %d units queued, of %d", name, entry.Oversold, entry.Accepted, audit.QueuedUnits, entry.Stock))
 	case failed.first != nil:
 		findings = append(findings, fmt.Sprintf("%s: the check did not come to its end in %s: %v", name, checkTime, failed.first))
-	case heard.Load() != int64(r.Callers):
+	case heard.Load() != callers:
 		findings = append(findings, fmt.Sprintf("%s: the check did not come to its end in %s", name, checkTime))
 	case entry.Accepted != entry.Stock:
 		findings = append(findings, fmt.Sprintf("%s: only %d of %d units were sold", name, entry.Accepted, entry.Stock))
@@ -144,6 +149,26 @@ func (r *rig) check(ctx context.Context, s strategy, entry *Entry) (findings []s
 		findings = append(findings, fmt.Sprintf("%s: the account is not balanced after the check: %+v", name, audit))
 	}
 	return findings, nil
+}
+
+// atRest reads the account of a sale that nobody grabs from any more. Strategies
+// that put units back after their answer have a moment for that.
+func atRest(ctx context.Context, stock domain.Stock, sale domain.SaleID) (domain.Audit, error) {
+	ctx, cancel := context.WithTimeout(ctx, restTime)
+	defer cancel()
+	for {
+		audit, err := stock.Audit(context.WithoutCancel(ctx), sale)
+		if err != nil || audit.Balanced() {
+			return audit, err
+		}
+		timer := time.NewTimer(50 * time.Millisecond)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return audit, nil
+		}
+	}
 }
 
 // leftOver grabs what is still there after everybody has heard "sold out", alone

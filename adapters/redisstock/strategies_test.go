@@ -245,7 +245,7 @@ func TestStrategiesOnACluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts three servers")
 	}
-	addrs := cluster(t)
+	addrs := harness.RedisCluster(t)
 	for _, s := range strategies {
 		t.Run(s.name, func(t *testing.T) {
 			w := openAt(t, redisstock.ConnectConfig{Addrs: addrs})

@@ -12,6 +12,7 @@ import (
 // buyer, half an hour to pay, a window from an hour ago to in an hour.
 type sale struct {
 	total, limit int64
+	segments     int // default 1
 	toPay        time.Duration
 	starts, ends time.Time
 }
@@ -31,7 +32,7 @@ func (s sale) body() map[string]any {
 		"name": "a sale of the tests", "startsAt": s.starts.Format(time.RFC3339Nano), "endsAt": s.ends.Format(time.RFC3339Nano),
 		"paymentWindow": s.toPay.String(),
 		"skus": []any{map[string]any{
-			"skuId": sku, "name": "a thing", "total": s.total, "perUserLimit": max(s.limit, 1), "price": 9900, "segments": 1,
+			"skuId": sku, "name": "a thing", "total": s.total, "perUserLimit": max(s.limit, 1), "price": 9900, "segments": max(s.segments, 1),
 		}},
 	}
 }

@@ -3,13 +3,22 @@ package application
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"seckill/domain"
 )
 
-// maxPlace bounds the orders of one ledger transaction.
-const maxPlace = 500
+const (
+	// maxPlace bounds the orders of one ledger transaction.
+	maxPlace = 500
+	// placeAtOnce bounds the transactions of one Persist that run at a time. A
+	// transaction waits for the database several times, and for the disk once;
+	// meanwhile the next ones get on.
+	placeAtOnce = 4
+)
 
 // Persist brings deliveries of the queue into the ledger and acknowledges
 // those that are done. What is not acknowledged comes back through the queue.
@@ -33,23 +42,20 @@ func (e *Engine) Persist(ctx context.Context, deliveries []domain.Delivery) erro
 			from = append(from, i)
 		}
 	}
-	for start := 0; start < len(orders); start += maxPlace {
-		end := min(start+maxPlace, len(orders))
-		placed, err := e.place(ctx, orders[start:end])
+	placed, err := e.placeAll(ctx, orders)
+	if err != nil {
+		return err
+	}
+	for k, p := range placed {
+		done, err := e.conclude(ctx, p, deliveries[from[k]].Attempts)
 		if err != nil {
 			return err
 		}
-		for k, p := range placed {
-			done, err := e.conclude(ctx, p, deliveries[from[start+k]].Attempts)
-			if err != nil {
-				return err
-			}
-			if !done {
-				undone[from[start+k]] = true
-			}
+		if !done {
+			undone[from[k]] = true
 		}
-		e.releaseRejected(ctx, placed)
 	}
+	e.releaseRejected(ctx, placed)
 	var done []domain.Delivery
 	for i, d := range deliveries {
 		if !undone[i] {
@@ -74,6 +80,26 @@ func intentOf(order domain.Order) domain.Intent {
 		Order: order.ID, Sale: order.Sale, Buyer: order.Buyer, Request: order.Request,
 		Quantity: order.Quantity, Epoch: order.Epoch,
 	}
+}
+
+// placeAll places orders in transactions of maxPlace, some of them at a time. If
+// one of them fails, what the others have written stays, and is found there when
+// the delivery comes back.
+func (e *Engine) placeAll(ctx context.Context, orders []domain.Order) ([]domain.Placed, error) {
+	chunks := slices.Collect(slices.Chunk(orders, maxPlace))
+	answers := make([][]domain.Placed, len(chunks))
+	errs := make([]error, len(chunks))
+	slots := make(chan struct{}, placeAtOnce)
+	var group sync.WaitGroup
+	for i, chunk := range chunks {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			answers[i], errs[i] = e.place(ctx, chunk)
+		})
+	}
+	group.Wait()
+	return slices.Concat(answers...), errors.Join(errs...)
 }
 
 func (e *Engine) place(ctx context.Context, orders []domain.Order) ([]domain.Placed, error) {

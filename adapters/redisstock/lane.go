@@ -58,6 +58,12 @@ func (l *lane) join(ctx context.Context, layout *layout, keys *saleKeys, claim d
 	s.layout, s.keys, s.claim, s.left, s.gone = layout, keys, claim, false, false
 
 	l.mu.Lock()
+	if l.calls == 0 && len(l.waiting) == 0 {
+		l.calls++
+		l.mu.Unlock()
+		seats.Put(s)
+		return l.alone(ctx, layout, keys, claim)
+	}
 	if len(l.waiting) >= maxWaiting {
 		l.mu.Unlock()
 		seats.Put(s)
@@ -89,6 +95,26 @@ func (l *lane) join(ctx context.Context, layout *layout, keys *saleKeys, claim d
 		}
 		return domain.Outcome{}, unavailable(errors.Join(errNotSent, ctx.Err()))
 	}
+}
+
+// alone decides a claim that met no other in its caller's own goroutine, as
+// without coalescing: handing it to another would cost an idle system a fifth
+// of its latency. Those who came meanwhile go in the next calls.
+func (l *lane) alone(ctx context.Context, layout *layout, keys *saleKeys, claim domain.Claim) (domain.Outcome, error) {
+	defer func() {
+		l.mu.Lock()
+		more := len(l.waiting) > 0
+		if !more {
+			l.calls--
+		}
+		l.mu.Unlock()
+		if more {
+			go l.run()
+		}
+	}()
+	outcomes := []domain.Outcome{{}}
+	err := l.stock.decideOne(ctx, group{layout: layout, keys: keys, claims: []domain.Claim{claim}, outcomes: outcomes})
+	return outcomes[0], err
 }
 
 // run makes calls for as long as claims wait.

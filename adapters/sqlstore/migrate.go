@@ -42,6 +42,9 @@ var migrations = map[string]struct {
 // several may run at a time and one of them works. MySQL cannot make a table in
 // a transaction: there, a migration that was cut off is simply run again.
 func Migrate(ctx context.Context, config Config, logf func(format string, args ...any)) error {
+	if config.MaxOpen == 1 {
+		config.MaxOpen = 2 // the lock has a connection of its own
+	}
 	s, err := Open(ctx, config)
 	if err != nil {
 		return err

@@ -125,7 +125,7 @@ var yes = map[string]string{"sqlite3": "1", "mysql": "1", "postgres": "true"}
 func TestMigrateInParallel(t *testing.T) {
 	for _, name := range []string{"mariadb", "postgres"} {
 		t.Run(name, func(t *testing.T) {
-			config := Config{URL: databases[name](t)}
+			config := Config{URL: databases[name](t), MaxOpen: 1}
 			start := make(chan struct{})
 			var group sync.WaitGroup
 			for range 8 {

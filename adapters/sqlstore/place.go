@@ -112,14 +112,19 @@ func plain(text string, shortest, longest int) bool {
 }
 
 // placeBatch decides orders with different ids and notes the answers in done.
+// Most batches are new, so they are written without a look at first; the key of
+// an order that is there already tells.
 func (s *Store) placeBatch(ctx context.Context, orders []domain.Order, done map[domain.OrderID]domain.Placed) error {
+	todo, looked := orders, false
 	for try := 1; ; try++ {
-		todo, err := s.unplaced(ctx, orders, done)
-		if err != nil || len(todo) == 0 {
-			return err
+		if looked {
+			var err error
+			if todo, err = s.unplaced(ctx, orders, done); err != nil || len(todo) == 0 {
+				return err
+			}
 		}
 		var placed []domain.Order
-		err = s.once(ctx, func(ctx context.Context, tx *ent.Tx) error {
+		err := s.once(ctx, func(ctx context.Context, tx *ent.Tx) (err error) {
 			placed, err = s.placeIn(ctx, tx, todo)
 			return err
 		})
@@ -131,6 +136,9 @@ func (s *Store) placeBatch(ctx context.Context, orders []domain.Order, done map[
 		}
 		refused := (*refusal)(nil)
 		switch {
+		case errors.As(err, &refused) && refused.gate == keyGate && !looked:
+			looked = true
+			continue
 		case errors.As(err, &refused) && len(todo) > 1:
 			half := len(todo) / 2
 			if err := s.placeBatch(ctx, todo[:half], done); err != nil {
@@ -155,6 +163,7 @@ func (s *Store) placeBatch(ctx context.Context, orders []domain.Order, done map[
 		if err := pause(ctx, try); err != nil {
 			return err
 		}
+		looked = true // it may have been committed after all
 	}
 }
 

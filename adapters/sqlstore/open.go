@@ -48,6 +48,8 @@ type Store struct {
 	write   *ent.Client // for transactions and everything that writes
 	read    *ent.Client // the same as write, except with SQLite
 	pools   []*stdsql.DB
+	// prepared are statements of the pool that reads, with SQLite.
+	prepared statements
 }
 
 // Open connects to the ledger. It does not look at the tables, see CheckSchema.

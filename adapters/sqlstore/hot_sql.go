@@ -5,7 +5,6 @@ import (
 	stdsql "database/sql"
 	"strconv"
 	"strings"
-	"sync"
 
 	"entgo.io/ent/dialect"
 )
@@ -71,7 +70,7 @@ func (s *Store) one(ctx context.Context, db querier, into []any, query string, a
 
 // rows calls each after every row that it has read into the given places.
 func (s *Store) rows(ctx context.Context, db querier, into []any, each func() error, query string, args ...any) error {
-	rows, err := s.query(ctx, db, s.bind(query), args)
+	rows, err := db.QueryContext(ctx, s.bind(query), args...)
 	if err != nil {
 		return err
 	}
@@ -85,52 +84,6 @@ func (s *Store) rows(ctx context.Context, db querier, into []any, each func() er
 		}
 	}
 	return rows.Err()
-}
-
-// query runs a query, with SQLite a prepared one where it is no part of a
-// transaction: reading the statement was half of the time of a refused grab.
-// The servers are asked in one round trip; PostgreSQL with prepared statements
-// chose plans for lists that were several times slower.
-func (s *Store) query(ctx context.Context, db querier, query string, args []any) (*stdsql.Rows, error) {
-	if s.dialect == dialect.SQLite && db == querier(s.read) {
-		statement, err := s.prepared.get(ctx, s.pools[1], query)
-		if err != nil {
-			return nil, err
-		}
-		if statement != nil {
-			return statement.QueryContext(ctx, args...)
-		}
-	}
-	return db.QueryContext(ctx, query, args...)
-}
-
-// maxPrepared bounds the statements that are kept: lists come in every length,
-// but mostly with one value.
-const maxPrepared = 64
-
-// statements keeps the first statements that it is asked for, prepared. They
-// are closed with their pool.
-type statements struct {
-	mu     sync.Mutex
-	byText map[string]*stdsql.Stmt
-}
-
-// get returns nil when there are too many already.
-func (s *statements) get(ctx context.Context, pool *stdsql.DB, text string) (*stdsql.Stmt, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if found := s.byText[text]; found != nil || len(s.byText) >= maxPrepared {
-		return found, nil
-	}
-	statement, err := pool.PrepareContext(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	if s.byText == nil {
-		s.byText = map[string]*stdsql.Stmt{}
-	}
-	s.byText[text] = statement
-	return statement, nil
 }
 
 // change runs a statement and returns how many rows it found.

@@ -29,14 +29,15 @@ type Queue struct {
 	store   *Store
 	config  StockConfig
 	arrived []chan struct{} // of each partition: a token while there may be new entries
+	turns   []chan struct{} // of each partition: full while a Receive looks and waits
 }
 
 var _ domain.OrderQueue = (*Queue)(nil)
 
 func newQueue(store *Store, config StockConfig) *Queue {
-	q := &Queue{store: store, config: config, arrived: make([]chan struct{}, config.Partitions)}
+	q := &Queue{store: store, config: config, arrived: make([]chan struct{}, config.Partitions), turns: make([]chan struct{}, config.Partitions)}
 	for i := range q.arrived {
-		q.arrived[i] = make(chan struct{}, 1)
+		q.arrived[i], q.turns[i] = make(chan struct{}, 1), make(chan struct{}, 1)
 	}
 	return q
 }
@@ -50,12 +51,10 @@ func (q *Queue) home(sale string) int {
 	return int(hash.Sum32() % uint32(q.config.Partitions))
 }
 
-// wake lets one receiver of this process look at once.
-func (q *Queue) wake(sale domain.SaleID) { q.wakeAt(q.home(sale.String())) }
-
-func (q *Queue) wakeAt(partition int) {
+// wake lets the receiver of this process look at once.
+func (q *Queue) wake(sale domain.SaleID) {
 	select {
-	case q.arrived[partition] <- struct{}{}:
+	case q.arrived[q.home(sale.String())] <- struct{}{}:
 	default:
 	}
 }
@@ -86,25 +85,30 @@ func (q *Queue) push(ctx context.Context, tx *ent.Tx, key saleKey, seen *book, h
 	return err
 }
 
-// Receive implements domain.OrderQueue.
+// Receive implements domain.OrderQueue. One caller per partition asks the
+// database; others of this process wait until it is their turn.
 func (q *Queue) Receive(ctx context.Context, partition, limit int) ([]domain.Delivery, error) {
 	if err := q.check(partition); err != nil || limit < 1 {
 		return nil, err
 	}
 	timeout := time.NewTimer(receiveWait)
 	defer timeout.Stop()
+	select {
+	case q.turns[partition] <- struct{}{}:
+		defer func() { <-q.turns[partition] }()
+	case <-timeout.C:
+		return nil, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	for {
 		got, err := q.deliver(ctx, partition, limit, "due_at = 0")
 		if err != nil {
-			q.wakeAt(partition) // it may be this call that was woken for an entry
 			return nil, err
 		}
 		if len(got) > 0 {
-			if len(got) == limit {
-				q.wakeAt(partition) // others may wait for the rest
-			}
 			return got, nil
 		}
 		select {

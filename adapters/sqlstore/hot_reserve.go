@@ -41,9 +41,7 @@ func (s *Stock) Reserve(ctx context.Context, sale domain.SaleID, claims []domain
 			return nil
 		}
 		err = s.store.once(ctx, func(ctx context.Context, tx *ent.Tx) error {
-			// In SQLite the transaction has the whole database: better look again
-			// at once than find out late.
-			if try > looseTries || s.store.dialect == dialect.SQLite {
+			if try > looseTries {
 				if err := s.lock(ctx, tx, key, holds); err != nil {
 					return err
 				}

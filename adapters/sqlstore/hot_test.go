@@ -55,11 +55,11 @@ func TestQueue(t *testing.T) {
 func TestStockHistory(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		world := stockWorlds(t, s)
-		for seed := range int64(3) {
+		for seed := range int64(2) {
 			t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 				clock := system.Clock{}
 				yardstick := memory.NewStock(clock, memory.WithPartitions(3), memory.WithBackoff(reclaimAfter, reclaimAfter*16))
-				conformance.History(t, seed, 200,
+				conformance.History(t, seed, 150,
 					conformance.StockWorld{Stock: yardstick, Queue: yardstick.Queue(), Now: clock.Now, Reclaim: reclaimAfter},
 					world(t))
 			})

@@ -14,7 +14,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite"
 
 	"seckill/domain"
 	"seckill/ent"
@@ -159,16 +159,16 @@ func connectSQLite(config Config, parsed *url.URL) (*Store, error) {
 	const shared = "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
 		"&_pragma=foreign_keys(1)&_dqs=0&_time_format=sqlite&_timezone=UTC"
 	file := (&url.URL{Path: path}).EscapedPath()
-	writer, err := stdsql.Open("sqlite", "file:"+file+"?"+shared+"&_txlock=immediate")
+	writing, err := sqlite.NewConnector("file:" + file + "?" + shared + "&_txlock=immediate")
 	if err != nil {
 		return nil, domain.Invalid("database", "cannot be opened")
 	}
+	reading, err := sqlite.NewConnector("file:" + file + "?" + shared + "&_pragma=query_only(1)")
+	if err != nil {
+		return nil, domain.Invalid("database", "cannot be opened")
+	}
+	writer, reader := stdsql.OpenDB(keepStatements{writing}), stdsql.OpenDB(keepStatements{reading})
 	limit(writer, 1, 0)
-	reader, err := stdsql.Open("sqlite", "file:"+file+"?"+shared+"&_pragma=query_only(1)")
-	if err != nil {
-		_ = writer.Close()
-		return nil, domain.Invalid("database", "cannot be opened")
-	}
 	limit(reader, readers, config.IdleTime)
 	return &Store{
 		dialect: dialect.SQLite,

@@ -78,3 +78,40 @@ func TestProduct(t *testing.T) {
 		})
 	}
 }
+
+// TestEraseHotSale: nothing of a sale stays, held, queued or archived.
+func TestEraseHotSale(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		stock, err := NewStock(s, StockConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := time.Now()
+		gate := domain.Gate{State: domain.Open, StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour), PerUserLimit: 9}
+		one, two := domain.SaleID{Activity: 1, SKU: 1}, domain.SaleID{Activity: 1, SKU: 11}
+		for _, sale := range []domain.SaleID{one, two} {
+			if err := stock.Seal(ctx, sale, 1, true); err != nil {
+				t.Fatal(err)
+			}
+			if err := stock.Preheat(ctx, domain.Load{Sale: sale, Epoch: 1, Gate: gate, Total: 5, Fence: 1}); err != nil {
+				t.Fatal(err)
+			}
+			claim := domain.Claim{Order: domain.NewOrderID(sale, "x"), Buyer: "b", Request: "r", Quantity: 2}
+			if _, err := stock.Reserve(ctx, sale, []domain.Claim{claim}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			if err := stock.Erase(ctx, one, 1); err != nil {
+				t.Fatal(err)
+			}
+			for table, want := range map[string]int{"hot_sales": 1, "hot_holds": 1, "hot_requests": 1, "hot_buyers": 1, "hot_intents": 1} {
+				var rows int
+				if err := s.pools[0].QueryRow("SELECT COUNT(*) FROM " + table).Scan(&rows); err != nil || rows != want {
+					t.Errorf("%s has %d rows, %v; want %d", table, rows, err, want)
+				}
+			}
+		}
+	})
+}

@@ -91,6 +91,9 @@ func (r *rig) stage(ctx context.Context, s strategy, units int64) (stock domain.
 	remove = func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceTime)
 		defer cancel()
+		if inSQL, ok := stock.(*sqlstore.Stock); ok {
+			return inSQL.Erase(ctx, sale, fence)
+		}
 		return r.unlink(ctx, prefix)
 	}
 	now := time.Now()

@@ -5,6 +5,7 @@ import (
 
 	"seckill/adapters/memory"
 	"seckill/adapters/redisstock"
+	"seckill/adapters/sqlstore"
 	"seckill/adapters/system"
 	"seckill/domain"
 )
@@ -37,6 +38,9 @@ var strategies = []strategy{
 	}},
 	{"lock", single, true, func(r *rig, prefix string) (domain.Stock, error) {
 		return redisstock.NewLocked(r.redis(prefix))
+	}},
+	{"sql", single, false, func(r *rig, _ string) (domain.Stock, error) {
+		return sqlstore.NewStock(r.store, sqlstore.StockConfig{})
 	}},
 	{"memory", single, false, func(*rig, string) (domain.Stock, error) {
 		return memory.NewStock(system.Clock{}), nil

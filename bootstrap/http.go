@@ -60,8 +60,9 @@ func newAPI(config Config, engine *application.Engine, metrics *telemetry.Metric
 // them some 40 MB are alive, which a fourfold heap collects a quarter as often.
 const gcPercent = 400
 
-// tuneGC leaves a process alone whose heap is the hot store: that may be large.
-func tuneGC(config Config) {
+// TuneGC sets the garbage collector as the service has it. It leaves a process
+// alone whose heap is the hot store: that may be large.
+func TuneGC(config Config) {
 	if _, set := os.LookupEnv("GOGC"); !set && config.Stock != "memory" {
 		debug.SetGCPercent(gcPercent)
 	}
@@ -70,7 +71,7 @@ func tuneGC(config Config) {
 // listen opens both listeners with the application. At the stop the node first
 // says that it is not ready, then takes no new request and finishes the others.
 func listen(lc fx.Lifecycle, config Config, api *httpapi.API, health *health, bound *Bound, shutdown fx.Shutdowner, log *slog.Logger) {
-	lc.Append(fx.StartHook(func() { tuneGC(config) }))
+	lc.Append(fx.StartHook(func() { TuneGC(config) }))
 	if config.Auth == "body" {
 		log.Warn("auth=body: a request says who its buyer is; let only a gateway that checks reach the buyers' listener")
 	}

@@ -24,7 +24,10 @@ func openWorld(partitions int) func(t *testing.T) conformance.StockWorld {
 
 var _ domain.Clock = wallClock{}
 
-func TestStock(t *testing.T) { conformance.Stock(t, openWorld(1)) }
+func TestStock(t *testing.T) {
+	conformance.Stock(t, openWorld(1))
+	conformance.StockAtEveryMoment(t, openWorld(1))
+}
 
 func TestStockWithSeveralPartitions(t *testing.T) { conformance.Stock(t, openWorld(5)) }
 

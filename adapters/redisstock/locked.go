@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	bsm "github.com/bsm/redislock"
@@ -21,8 +20,6 @@ const (
 	// about 200 ms and the round trips.
 	lockTries = 100
 	lockPause = 2 * time.Millisecond
-	// turnWait is how long a grab waits for those of its own process.
-	turnWait = 5 * time.Second
 	// lockedTries bounds how often a batch is decided anew under the lock,
 	// because a release, a payment or an acknowledgement came in between.
 	lockedTries = 64
@@ -47,7 +44,7 @@ const (
 type Locked struct {
 	*Stock
 	locks *bsm.Client
-	turns sync.Map // of sale keys: who of this process is at the lock, a chan struct{} of size 1
+	turns turns
 }
 
 var _ domain.Stock = (*Locked)(nil)
@@ -58,7 +55,7 @@ func NewLocked(config Config) (*Locked, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Locked{Stock: stock, locks: bsm.New(stock.config.Client)}, nil
+	return &Locked{Stock: stock, locks: bsm.New(stock.config.Client), turns: turns{size: 1}}, nil
 }
 
 // Reserve implements domain.Admission. At most 1000 claims.
@@ -71,7 +68,7 @@ func (s *Locked) Reserve(ctx context.Context, sale domain.SaleID, claims []domai
 	if outcomes != nil || err != nil {
 		return outcomes, err
 	}
-	leave, err := s.turn(ctx, keys)
+	leave, err := s.turns.take(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -94,20 +91,6 @@ func (s *Locked) Reserve(ctx context.Context, sale domain.SaleID, claims []domai
 		}
 	}
 	return nil, unavailable(fmt.Errorf("sale %s kept changing", keys.id))
-}
-
-// turn waits until no other grab of this process is at the sale's lock.
-func (s *Locked) turn(ctx context.Context, keys saleKeys) (leave func(), err error) {
-	value, _ := s.turns.LoadOrStore(keys.sale, make(chan struct{}, 1))
-	turn := value.(chan struct{})
-	ctx, cancel := context.WithTimeout(ctx, turnWait)
-	defer cancel()
-	select {
-	case turn <- struct{}{}:
-		return func() { <-turn }, nil
-	case <-ctx.Done():
-		return nil, unavailable(fmt.Errorf("the lock of sale %s is busy: %w", keys.id, context.Cause(ctx)))
-	}
 }
 
 // obtain waits for the lock of a sale, for a bounded time. An attempt that has

@@ -55,11 +55,13 @@ func (s segmented) Preheat(ctx context.Context, load domain.Load) error {
 // A split stock keeps the same contract, to the unit.
 // covers S11
 func TestStockConformanceInSegments(t *testing.T) {
-	conformance.Stock(t, func(t *testing.T) conformance.StockWorld {
+	split := func(t *testing.T) conformance.StockWorld {
 		w := open(t).conformance(t)
 		w.Stock = segmented{w.Stock.(*redisstock.Stock)}
 		return w
-	})
+	}
+	conformance.Stock(t, split)
+	conformance.StockAtEveryMoment(t, split)
 }
 
 func preheatSegments(t testing.TB, stock *redisstock.Stock, id domain.SaleID, total int64, segments int) {

@@ -12,6 +12,10 @@ import (
 // is about half a second.
 const watchTries = 64
 
+// watchers is how many grabs of a sale try at a time in one process. Measured: 2
+// are a third slower, 4 half as fast.
+const watchers = 1
+
 // Watch is the hot store in Redis, strategy "watch": it reads a sale, decides
 // in the client, and writes in a MULTI/EXEC that Redis refuses when the sale or
 // a hold has changed since (WATCH). Then it begins again, after a pause.
@@ -21,7 +25,13 @@ const watchTries = 64
 // win get into each other's way: out of tries, or of time, the answer is
 // ErrUnavailable. While a slot moves between the nodes of a cluster, grabs of
 // its sales are ErrUnavailable too.
-type Watch struct{ *Stock }
+//
+// The grabs of one process try one after the other: more at a time only make
+// each other begin again.
+type Watch struct {
+	*Stock
+	turns turns
+}
 
 var _ domain.Stock = (*Watch)(nil)
 
@@ -31,7 +41,7 @@ func NewWatch(config Config) (*Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Watch{stock}, nil
+	return &Watch{stock, turns{size: watchers}}, nil
 }
 
 // Reserve implements domain.Admission. At most 1000 claims.
@@ -40,6 +50,15 @@ func (s *Watch) Reserve(ctx context.Context, sale domain.SaleID, claims []domain
 		return nil, err
 	}
 	keys := s.keys(sale)
+	outcomes, err := s.refusals(ctx, keys, claims)
+	if outcomes != nil || err != nil {
+		return outcomes, err
+	}
+	leave, err := s.turns.take(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	for try := range watchTries {
 		outcomes, err := s.refusals(ctx, keys, claims)
 		if outcomes != nil || err != nil {

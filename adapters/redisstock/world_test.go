@@ -23,6 +23,7 @@ const reclaimAfter = 50 * time.Millisecond
 
 func TestStockConformance(t *testing.T) {
 	conformance.Stock(t, func(t *testing.T) conformance.StockWorld { return open(t).conformance(t) })
+	conformance.StockAtEveryMoment(t, func(t *testing.T) conformance.StockWorld { return open(t).conformance(t) })
 }
 
 func TestQueueConformance(t *testing.T) {

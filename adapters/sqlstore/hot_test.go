@@ -43,7 +43,10 @@ func databaseClock(t testing.TB, s *Store) func() time.Time {
 
 // covers S12
 func TestStock(t *testing.T) {
-	each(t, func(t *testing.T, s *Store) { conformance.Stock(t, stockWorlds(t, s)) })
+	each(t, func(t *testing.T, s *Store) {
+		conformance.Stock(t, stockWorlds(t, s))
+		conformance.StockAtEveryMoment(t, stockWorlds(t, s))
+	})
 }
 
 func TestQueue(t *testing.T) {

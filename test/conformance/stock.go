@@ -45,6 +45,14 @@ func Stock(t *testing.T, open func(t *testing.T) StockWorld) {
 	}
 }
 
+// StockAtEveryMoment holds a strategy to the account being whole whenever it is
+// read, also while grabs are under way. It is a suite of its own because a
+// strategy that takes first and puts back later cannot promise that; all others
+// do.
+func StockAtEveryMoment(t *testing.T, open func(t *testing.T) StockWorld) {
+	runStockTests(t, open, momentTests)
+}
+
 // stockTest is one sentence of the contract.
 type stockTest struct {
 	name string

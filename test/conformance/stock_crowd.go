@@ -205,6 +205,11 @@ var crowdTests = []stockTest{
 		})
 		s.wantUnits(sale, crowdCallers, 0, 0)
 	}},
+}
+
+// momentTests are about what a reader sees in the middle of other calls.
+// covers N1
+var momentTests = []stockTest{
 	{"stays balanced at every moment while callers grab, release and settle", func(s *stockStage) {
 		sale := s.openSale(100, 20)
 		done := make(chan struct{})

@@ -44,6 +44,7 @@ func databaseClock(t testing.TB, s *Store) func() time.Time {
 // covers S12
 func TestStock(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
+		t.Parallel() // mostly it waits for its database
 		conformance.Stock(t, stockWorlds(t, s))
 		conformance.StockAtEveryMoment(t, stockWorlds(t, s))
 	})
@@ -57,6 +58,7 @@ func TestQueue(t *testing.T) {
 // covers S5, S12, N1
 func TestStockHistory(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
+		t.Parallel()
 		world := stockWorlds(t, s)
 		for seed := range int64(2) {
 			t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {

@@ -78,6 +78,7 @@ you can spare the load.`,
 				redis := config.RedisConfig()
 				plan.Redis = &redis
 			}
+			bootstrap.TuneGC(config) // as the service has it
 			plan.Ledger = config.LedgerConfig()
 			plan.Prefix = "seckill-bench-" + strings.ToLower(rand.Text()[:12])
 			plan.First = domain.ActivityID(time.Now().UnixMilli())

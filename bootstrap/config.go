@@ -51,9 +51,10 @@ type Config struct {
 	Batch        int           `koanf:"batch"`
 	ReclaimAfter time.Duration `koanf:"reclaim_after"`
 	Lock         struct {
-		TTL   time.Duration `koanf:"ttl"`
-		Wait  time.Duration `koanf:"wait"`
-		Scope string        `koanf:"scope"`
+		TTL    time.Duration `koanf:"ttl"`
+		Wait   time.Duration `koanf:"wait"`
+		Scope  string        `koanf:"scope"`
+		Quorum []string      `koanf:"quorum"`
 	} `koanf:"lock"`
 	PaymentWindow   time.Duration `koanf:"payment_window"`
 	ExpireEvery     time.Duration `koanf:"expire_every"`
@@ -187,10 +188,12 @@ func loadFile(k *koanf.Koanf, path string) error {
 // decode turns text into the types of Config, one key at a time, so that an
 // error can name the key.
 func decode(k *koanf.Koanf) (Config, error) {
-	if text, ok := k.Get("redis.addrs").(string); ok {
-		list := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
-		if err := k.Set("redis.addrs", list); err != nil {
-			return Config{}, err
+	for _, key := range []string{"redis.addrs", "lock.quorum"} {
+		if text, ok := k.Get(key).(string); ok {
+			list := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+			if err := k.Set(key, list); err != nil {
+				return Config{}, err
+			}
 		}
 	}
 	for _, s := range settings {
@@ -258,6 +261,7 @@ func (c *Config) Validate() error {
 		{between(c.ReclaimAfter, 100*time.Millisecond, time.Hour), "reclaim_after", "must be from 100ms to 1h"},
 		{between(c.Lock.TTL, domain.MinLockTTL, time.Hour), "lock.ttl", "must be from 1s to 1h"},
 		{between(c.Lock.Wait, time.Millisecond, time.Minute), "lock.wait", "must be from 1ms to 1m"},
+		{isQuorum(c.Lock.Quorum), "lock.quorum", "must be empty, or an odd number of host:port, 3 to 9, separated by commas"},
 		{c.Lock.Scope == "sale" || c.Lock.Scope == "activity", "lock.scope", "must be sale or activity"},
 		{between(c.PaymentWindow, time.Millisecond, domain.MaxPayWindow), "payment_window", "must be from 1ms to 720h"},
 		{between(c.ExpireEvery, 10*time.Millisecond, time.Hour), "expire_every", "must be from 10ms to 1h"},
@@ -293,6 +297,11 @@ func areAddrs(list []string) bool {
 		}
 	}
 	return true
+}
+
+// isQuorum accepts what has a majority when one server is down.
+func isQuorum(list []string) bool {
+	return len(list) == 0 || len(list) >= 3 && len(list) <= 9 && len(list)%2 == 1 && areAddrs(list)
 }
 
 func between(d, low, high time.Duration) bool { return d >= low && d <= high }

@@ -14,8 +14,10 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/fx"
 
 	"seckill/adapters/memory"
@@ -152,14 +154,36 @@ func openRedis(lc fx.Lifecycle, config Config, fences domain.Fences, metrics *te
 	if err != nil {
 		return hot{}, fmt.Errorf("redis: %w", err)
 	}
+	quorum, err := openQuorum(lc, config)
+	if err != nil {
+		return hot{}, err
+	}
 	lock := redislock.New(redislock.Config{
-		Client: client, Fences: fences, Prefix: config.Redis.Prefix + ":", Wait: config.Lock.Wait, Logger: log,
+		Client: client, Quorum: quorum, Fences: fences, Prefix: config.Redis.Prefix + ":", Wait: config.Lock.Wait, Logger: log,
 		Observer: redislock.Observer{Asked: metrics.LockAsked, Held: metrics.LockHeld},
 	})
 	return hot{
 		Stock: stock, Queue: queue, Lock: lock,
 		Ping: func(ctx context.Context) error { return client.Ping(ctx).Err() },
 	}, nil
+}
+
+// openQuorum connects to the servers that the lock is had on, if they are not
+// the stock's. A minority of them may be down.
+func openQuorum(lc fx.Lifecycle, config Config) ([]redis.UniversalClient, error) {
+	var servers []redis.UniversalClient
+	for _, addr := range config.Lock.Quorum {
+		connect := config.RedisConfig()
+		connect.Addrs, connect.Cluster, connect.Master, connect.BlockingPool = []string{addr}, false, "", 1
+		client, blocking, err := redisstock.Connect(connect)
+		if err != nil {
+			return nil, fmt.Errorf("lock.quorum: %w", err)
+		}
+		lc.Append(fx.StopHook(client.Close))
+		lc.Append(fx.StopHook(blocking.Close))
+		servers = append(servers, client)
+	}
+	return servers, nil
 }
 
 // openStrategy makes the hot store in Redis that decides as the setting says.
@@ -239,6 +263,7 @@ func agree(lc fx.Lifecycle, config Config, deployment domain.Deployment) {
 			{"redis.prefix", config.Redis.Prefix},
 			{"redis.partitions", strconv.Itoa(config.Redis.Partitions)},
 			{"lock.scope", config.Lock.Scope},
+			{"lock.quorum", strings.Join(config.Lock.Quorum, ",")},
 		}
 	}
 	lc.Append(fx.StartHook(func(ctx context.Context) error {
@@ -265,7 +290,7 @@ func prepare(lc fx.Lifecycle, config Config, engine *application.Engine, queue d
 		defer cancel()
 		return queue.Depth(ctx)
 	})
-	if config.Consumers > config.DatabasePool/2 {
+	if config.Consumers*application.PlaceAtOnce > config.DatabasePool/2 {
 		log.Warn("consumers take more than half of the database pool: requests may wait for a connection",
 			"consumers", config.Consumers, "database_pool", config.DatabasePool)
 	}

@@ -16,7 +16,7 @@ import (
 // The deadline is a timer of its own. The watchdog may hang inside Redis; the
 // timer then fires all the same.
 type lease struct {
-	held    *bsm.Lock
+	held    held
 	ttl     time.Duration
 	margin  time.Duration
 	cancel  context.CancelCauseFunc // of the work
@@ -31,7 +31,7 @@ type lease struct {
 
 // begin starts the deadline and the watchdog of a lock that was obtained by an
 // attempt that started at start. It returns the context for the work.
-func begin(ctx context.Context, held *bsm.Lock, start time.Time, ttl, margin time.Duration) (*lease, context.Context) {
+func begin(ctx context.Context, held held, start time.Time, ttl, margin time.Duration) (*lease, context.Context) {
 	l := &lease{held: held, ttl: ttl, margin: margin, stopped: make(chan struct{})}
 	work, cancel := context.WithCancelCause(ctx)
 	l.cancel = cancel

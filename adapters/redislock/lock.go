@@ -1,5 +1,6 @@
 // Package redislock is the Lock port on one Redis, standalone, behind Sentinel
-// or as a Cluster, through bsm/redislock.
+// or as a Cluster, or on the majority of several independent ones, through
+// bsm/redislock.
 //
 // The lease lives in Redis, the fencing number comes from the ledger. Redis
 // may lose a lease (failover, data loss, a paused process), so the lock saves
@@ -40,6 +41,12 @@ type Config struct {
 	// hangs holds up callers for the client's own time-outs. (The work under a
 	// lease is cancelled in time all the same.)
 	Client redis.UniversalClient
+	// Quorum are independent servers, three or five, none a replica of another;
+	// then the lock is had on their majority, and Client is not used. It goes on
+	// while a minority is down. It is not safer than the fencing numbers make it:
+	// a server that forgets its leases in a restart, a jump of its clock, or a
+	// pause of this process still lets two owners work at a time.
+	Quorum []redis.UniversalClient
 	// Fences mints the fencing numbers.
 	Fences domain.Fences
 	// Prefix starts every key in Redis. Default: DefaultPrefix.
@@ -74,9 +81,9 @@ type Observer struct {
 
 // Lock is a domain.Lock. It is safe for concurrent use.
 type Lock struct {
-	config Config
-	client *bsm.Client
-	holds  holds
+	config  Config
+	clients []*bsm.Client
+	holds   holds
 }
 
 var _ domain.Lock = (*Lock)(nil)
@@ -95,7 +102,15 @@ func New(config Config) *Lock {
 	if config.Logger == nil {
 		config.Logger = slog.Default()
 	}
-	return &Lock{config: config, client: bsm.New(config.Client)}
+	lock := &Lock{config: config}
+	servers := config.Quorum
+	if len(servers) == 0 {
+		servers = []redis.UniversalClient{config.Client}
+	}
+	for _, server := range servers {
+		lock.clients = append(lock.clients, bsm.New(server))
+	}
+	return lock
 }
 
 // Do is domain.Lock.Do. A caller whose context ends while it waits gets the
@@ -171,14 +186,14 @@ func (l *Lock) guard(ctx context.Context, key string, lease *lease, fn func(cont
 
 // obtain tries for as long as Wait allows. It returns the lock and the start of
 // the attempt that got it: the lease in Redis ends no sooner than ttl after it.
-func (l *Lock) obtain(ctx context.Context, key string, ttl time.Duration) (*bsm.Lock, time.Time, error) {
+func (l *Lock) obtain(ctx context.Context, key string, ttl time.Duration) (held, time.Time, error) {
 	deadline := time.Now().Add(l.config.Wait)
 	waiting, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	for {
 		start := time.Now()
 		// One attempt per call: the library's own retries would hide its start.
-		held, err := l.client.Obtain(waiting, l.redisKey(key), ttl, nil)
+		held, err := l.attempt(waiting, key, ttl)
 		if err == nil {
 			return held, start, nil
 		}
@@ -202,6 +217,13 @@ func (l *Lock) obtain(ctx context.Context, key string, ttl time.Duration) (*bsm.
 			return nil, start, context.Cause(ctx)
 		}
 	}
+}
+
+func (l *Lock) attempt(ctx context.Context, key string, ttl time.Duration) (held, error) {
+	if len(l.clients) > 1 {
+		return obtainQuorum(ctx, l.clients, l.redisKey(key), ttl)
+	}
+	return l.clients[0].Obtain(ctx, l.redisKey(key), ttl, nil)
 }
 
 // redisKey puts the key into a hash tag, so that the name of a lock alone

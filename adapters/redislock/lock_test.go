@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
 
 	"seckill/adapters/redislock"
@@ -20,7 +21,10 @@ import (
 	"seckill/test/harness"
 )
 
-func TestMain(m *testing.M) { harness.Main(m) }
+func TestMain(m *testing.M) {
+	logging.Disable() // tests stop servers on purpose
+	harness.Main(m)
+}
 
 // patience bounds everything that has to happen sooner or later.
 const patience = 30 * time.Second

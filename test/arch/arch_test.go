@@ -45,7 +45,7 @@ var rules = []rule{
 	{"adapters/telemetry", []string{domain, application, "github.com/prometheus/client_golang/"}},
 
 	// The only places that know everything.
-	{"bootstrap", []string{domain, application, "seckill/adapters/", "go.uber.org/fx", "github.com/knadh/koanf/", "github.com/spf13/pflag"}},
+	{"bootstrap", []string{domain, application, "seckill/adapters/", "go.uber.org/fx", "github.com/knadh/koanf/", "github.com/spf13/pflag", "github.com/redis/go-redis/v9"}},
 	{"bootstrap/seckill", []string{
 		domain, application, "seckill/bootstrap", "seckill/bootstrap/seckill/", "go.uber.org/fx", "go.uber.org/fx/", "go.uber.org/dig",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/jedib0t/go-pretty/", "github.com/schollz/progressbar/",

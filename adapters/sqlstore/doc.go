@@ -4,6 +4,9 @@
 // Fences and Deployment. Its transactions take their locks in one order: fence
 // (the counter last), activity, orders (by id), quotas (by id), stock rows (by
 // id), letters, outbox.
+//
+// A Stock on a Store is the hot store in the same database, with tables of its
+// own: the deduction strategy "sql".
 package sqlstore
 
 import "seckill/domain"

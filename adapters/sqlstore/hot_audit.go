@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"seckill/domain"
 	"seckill/ent"
@@ -275,26 +274,29 @@ func (s *Stock) Correct(ctx context.Context, sale domain.SaleID, seen domain.Lev
 	return audit, nil
 }
 
+// maxPasses bounds a correction: 500 buyers each.
+const maxPasses = 10_000
+
 // correctBuyers sets the units of the buyers that drifted to what was counted.
 func (s *Stock) correctBuyers(ctx context.Context, tx *ent.Tx, key saleKey) error {
-	for {
+	for range maxPasses {
 		change := map[domain.BuyerID]int64{}
 		var (
 			buyer             domain.BuyerID
 			recorded, counted int64
 		)
 		err := s.store.rows(ctx, tx.Client(), []any{&buyer, &recorded, &counted}, func() error {
-			change[domain.BuyerID(strings.Clone(string(buyer)))] = counted
+			change[buyer] = counted
 			return nil
 		}, driftsSQL, driftArgs(key, maxRows)...)
 		if err != nil || len(change) == 0 {
 			return err
 		}
-		condition := make([]string, 0, len(change))
+		ids := make([]string, 0, len(change))
 		for buyer := range change {
-			condition = append(condition, key.of(string(buyer)))
+			ids = append(ids, key.of(string(buyer)))
 		}
-		where, args := s.store.in("id", condition)
+		where, args := s.store.in("id", ids)
 		if _, err := s.store.change(ctx, tx.Client(), "DELETE FROM hot_buyers WHERE "+where, args...); err != nil {
 			return err
 		}
@@ -302,4 +304,5 @@ func (s *Stock) correctBuyers(ctx context.Context, tx *ent.Tx, key saleKey) erro
 			return err
 		}
 	}
+	return fmt.Errorf("%w: more than %d buyers drifted", domain.ErrUnbalanced, maxPasses*maxRows)
 }

@@ -9,7 +9,7 @@ import (
 	"seckill/domain"
 )
 
-// BenchmarkReserve grabs from one sale, by one caller and by many. The callers
+// BenchmarkReserve grabs from one sale, by one caller and by a crowd. The callers
 // of "soldout" are all refused.
 func BenchmarkReserve(b *testing.B) {
 	for name, url := range databases {
@@ -21,9 +21,9 @@ func BenchmarkReserve(b *testing.B) {
 		}{
 			{"batch=1", domain.MaxInteger, 1, 1},
 			{"batch=100", domain.MaxInteger, 100, 1},
-			{"batch=1/callers=16", domain.MaxInteger, 1, 8},
-			{"batch=100/callers=16", domain.MaxInteger, 100, 8},
-			{"soldout/callers=16", 1, 1, 8},
+			{"batch=1/crowd", domain.MaxInteger, 1, 8},
+			{"batch=100/crowd", domain.MaxInteger, 100, 8},
+			{"soldout/crowd", 1, 1, 8},
 		} {
 			b.Run(name+"/"+kind.name, func(b *testing.B) {
 				stock, err := NewStock(s, StockConfig{})

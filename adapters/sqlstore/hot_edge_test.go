@@ -177,12 +177,15 @@ func TestStockOfAnotherSaleIsNotHeldUp(t *testing.T) {
 	})
 }
 
-// blocked runs f while another transaction has a sale's row locked.
-func blocked(t *testing.T, s *Store, id string, f func()) {
+// blocked runs f while another transaction has a sale's row locked, after
+// changing it with the statements.
+func blocked(t *testing.T, s *Store, id string, f func(), statements ...string) {
 	t.Helper()
 	err := s.once(t.Context(), func(ctx context.Context, tx *ent.Tx) error {
-		if _, err := s.change(ctx, tx.Client(), "UPDATE hot_sales SET revision = revision WHERE id = ?", id); err != nil {
-			return err
+		for _, statement := range append(statements, "UPDATE hot_sales SET revision = revision WHERE id = ?") {
+			if _, err := s.change(ctx, tx.Client(), statement, id); err != nil {
+				return err
+			}
 		}
 		f()
 		return nil
@@ -227,10 +230,7 @@ func TestStockDecidesAgain(t *testing.T) {
 		} {
 			hotSale(t, s, sale, 10)
 			answer := make(chan []domain.Outcome, 1)
-			err := s.once(t.Context(), func(ctx context.Context, tx *ent.Tx) error {
-				if _, err := s.change(ctx, tx.Client(), change.by, "7:6"); err != nil {
-					return err
-				}
+			blocked(t, s, "7:6", func() {
 				go func() {
 					outcomes, err := stock.Reserve(context.WithoutCancel(t.Context()), sale, claims)
 					if err != nil {
@@ -245,11 +245,7 @@ func TestStockDecidesAgain(t *testing.T) {
 					t.Errorf("%s: answered %+v past the lock", change.what, outcomes)
 				case <-time.After(100 * time.Millisecond):
 				}
-				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}, change.by)
 			select {
 			case outcomes := <-answer:
 				if len(outcomes) != len(claims) {
@@ -263,6 +259,43 @@ func TestStockDecidesAgain(t *testing.T) {
 			case <-time.After(patience):
 				t.Fatalf("%s: no answer", change.what)
 			}
+		}
+	})
+}
+
+// A release that saw the sale ready and then waits for its row, while the sale
+// is sealed, changes nothing.
+func TestStockReleaseMeetsASeal(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *Store) {
+		sale := domain.SaleID{Activity: 7, SKU: 9}
+		stock := hotSale(t, s, sale, 10)
+		held, unknown := domain.NewOrderID(sale, "a"), domain.NewOrderID(sale, "b")
+		hotGrab(t, stock, sale, "a", "alice", 4)
+		answer := make(chan error, 1)
+		blocked(t, s, "7:9", func() {
+			go func() {
+				_, err := stock.Release(context.WithoutCancel(t.Context()), sale, held, unknown)
+				answer <- err
+			}()
+			select {
+			case err := <-answer:
+				t.Errorf("answered %v past the lock", err)
+			case <-time.After(100 * time.Millisecond):
+			}
+		}, "UPDATE hot_sales SET stage = 'sealed' WHERE id = ?")
+		select {
+		case err := <-answer:
+			if !errors.Is(err, domain.ErrNotReady) {
+				t.Errorf("the answer is %v, want %v", err, domain.ErrNotReady)
+			}
+		case <-time.After(patience):
+			t.Fatal("no answer")
+		}
+		if hold, err := stock.Hold(t.Context(), sale, held); err != nil || hold.State != domain.Held {
+			t.Errorf("the hold is %+v, %v", hold, err)
+		}
+		if _, err := stock.Hold(t.Context(), sale, unknown); !errors.Is(err, domain.ErrNotFound) {
+			t.Errorf("the tombstone stayed: %v", err)
 		}
 	})
 }

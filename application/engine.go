@@ -50,6 +50,9 @@ type Config struct {
 	// placed becomes a dead letter. Default 5. An outage of the ledger buries
 	// nothing, however long it is.
 	MaxAttempts int
+	// PlaceAtOnce bounds the ledger transactions of one Persist that run at a
+	// time. Default DefaultPlaceAtOnce.
+	PlaceAtOnce int
 	// MaxSegments is how many segments the hot store may split a sale into.
 	// Default domain.MaxSegments.
 	MaxSegments int
@@ -110,6 +113,9 @@ func New(ports Ports, cfg Config) *Engine {
 	}
 	if cfg.MaxAttempts == 0 {
 		cfg.MaxAttempts = 5
+	}
+	if cfg.PlaceAtOnce == 0 {
+		cfg.PlaceAtOnce = DefaultPlaceAtOnce
 	}
 	if cfg.MaxSegments == 0 {
 		cfg.MaxSegments = domain.MaxSegments

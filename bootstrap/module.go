@@ -249,6 +249,8 @@ func newEngine(config Config, ports enginePorts, metrics *telemetry.Metrics, log
 		Accept: config.Accept, AcceptWait: config.AcceptWait,
 		LockTTL: config.Lock.TTL, LockPerActivity: config.Lock.Scope == "activity",
 		MaxSegments: config.maxSegments(),
+		// All of them together leave half of the pool to requests.
+		PlaceAtOnce: max(1, min(application.DefaultPlaceAtOnce, config.DatabasePool/(2*config.Consumers))),
 		Log:         log, Observer: metrics,
 	})
 }
@@ -290,7 +292,7 @@ func prepare(lc fx.Lifecycle, config Config, engine *application.Engine, queue d
 		defer cancel()
 		return queue.Depth(ctx)
 	})
-	if config.Consumers*application.PlaceAtOnce > config.DatabasePool/2 {
+	if config.Consumers > config.DatabasePool/2 {
 		log.Warn("consumers take more than half of the database pool: requests may wait for a connection",
 			"consumers", config.Consumers, "database_pool", config.DatabasePool)
 	}

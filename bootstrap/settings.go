@@ -38,7 +38,7 @@ var settings = []setting{
 	{"redis.batch", 256, "grabs that share one script call at most; 1: each has its own", "measured: more add little speed"},
 	{"redis.calls", 2, "such calls of a partition on their way at a time; grabs that come meanwhile wait for the next", "one is decided while the next is on its way"},
 
-	{"consumers", 4, "batches on their way to the database at the same time, each in up to four transactions; more than half of database_pool is warned of", "a database commits faster in few large batches"},
+	{"consumers", 4, "batches on their way to the database at the same time, each in up to four transactions, as far as half of database_pool allows; more than half of database_pool is warned of", "a database commits faster in few large batches"},
 	{"batch", 500, "queue entries read at a time", "beyond it larger batches gain little"},
 	{"reclaim_after", "10s", "age at which an unacknowledged queue entry is taken over; doubles with each try", "several times a slow commit"},
 

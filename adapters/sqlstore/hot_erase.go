@@ -22,3 +22,6 @@ func (s *Stock) Erase(ctx context.Context, sale domain.SaleID, fence int64) erro
 	}
 	return s.Archive(ctx, sale, fence)
 }
+
+// Partition is the number of the queue that a sale's intents are in.
+func (s *Stock) Partition(sale domain.SaleID) int { return s.queue.home(sale.String()) }

@@ -22,6 +22,11 @@ const (
 	scanPage = 1000
 )
 
+// quietFrom is the first of the database's queues that scratch sales use. A
+// service on the same database reads those with lower numbers, as many as it has
+// partitions, and would take a scratch sale's intents for its own.
+const quietFrom = 512
+
 // rig is what all strategies share.
 type rig struct {
 	Config
@@ -88,10 +93,14 @@ func (r *rig) stage(ctx context.Context, s strategy, units int64) (stock domain.
 	if stock, err = s.open(r, prefix); err != nil {
 		return nil, sale, nil, err
 	}
+	inSQL, isSQL := stock.(*sqlstore.Stock)
+	for isSQL && inSQL.Partition(sale) < quietFrom {
+		sale = r.next()
+	}
 	remove = func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceTime)
 		defer cancel()
-		if inSQL, ok := stock.(*sqlstore.Stock); ok {
+		if isSQL {
 			return inSQL.Erase(ctx, sale, fence)
 		}
 		return r.unlink(ctx, prefix)

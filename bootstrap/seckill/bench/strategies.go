@@ -40,7 +40,7 @@ var strategies = []strategy{
 		return redisstock.NewLocked(r.redis(prefix))
 	}},
 	{"sql", single, false, func(r *rig, _ string) (domain.Stock, error) {
-		return sqlstore.NewStock(r.store, sqlstore.StockConfig{})
+		return sqlstore.NewStock(r.store, sqlstore.StockConfig{Partitions: 2 * quietFrom})
 	}},
 	{"memory", single, false, func(*rig, string) (domain.Stock, error) {
 		return memory.NewStock(system.Clock{}), nil

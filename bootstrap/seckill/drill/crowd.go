@@ -89,7 +89,8 @@ func (d *drill) grab(ctx context.Context, _ int, n int64) bool {
 	sent := time.Since(c.start)
 	var said said
 	var err error
-	got, retried := unknown, int64(0)
+	var got answer
+	var retried int64
 	for try := 0; ; try++ {
 		said, err = d.service.grab(ctx, n+int64(try), d.Activity, buyer, request)
 		if got = classify(said, err); got != unknown || try >= d.Retries || !pause(ctx) {

@@ -91,7 +91,8 @@ func (e *Engine) withdraw(ctx context.Context, lease domain.Lease, edit domain.S
 	}
 	made, err := e.Activities.EditStock(ctx, edit, lease.Fence)
 	if err == nil {
-		return made, nil
+		// It may have known the key from further back than the list goes.
+		return made, e.matchTotal(ctx, lease, edit.Sale)
 	}
 	if ctx.Err() == nil { // else the lease may be over, and reconcile does it
 		err = errors.Join(err, e.matchTotal(ctx, lease, edit.Sale))

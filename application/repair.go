@@ -45,10 +45,16 @@ func (e *Engine) repair(ctx context.Context, report SaleReport) (repairs []Repai
 			return repairs, ctx.Err()
 		}
 	}
+	var total error
 	err = e.Lock.Do(ctx, e.lockKey(sale), e.cfg.LockTTL, func(ctx context.Context, lease domain.Lease) error {
 		for _, step := range []func() ([]Repair, error){
-			func() ([]Repair, error) { return e.repairTotal(ctx, sale, lease) },
 			func() ([]Repair, error) { return e.repairCounters(ctx, sale, lease.Fence.Number) },
+			func() ([]Repair, error) {
+				// A total that cannot be had yet keeps nothing else from being repaired.
+				done, err := e.repairTotal(ctx, sale, lease)
+				total = err
+				return done, nil
+			},
 			func() ([]Repair, error) { return e.repairHolds(ctx, sale, suspects) },
 			func() ([]Repair, error) { return e.repairLost(ctx, sale, lost, lease.Fence.Number) },
 		} {
@@ -60,7 +66,7 @@ func (e *Engine) repair(ctx context.Context, report SaleReport) (repairs []Repai
 		}
 		return nil
 	})
-	return repairs, err
+	return repairs, errors.Join(err, total)
 }
 
 // suspects are the holds that the ledger does not see as pending.
@@ -171,20 +177,32 @@ func (e *Engine) requeue(ctx context.Context, sale domain.SaleID, orphans []doma
 }
 
 // repairTotal has the hot store take over the ledger's total: an edit of the
-// stock may have reached one of the two only.
+// stock may have reached one of the two only. Where the ledger has less, and not
+// so many units are free, what is free goes now and the rest with a later repair.
 func (e *Engine) repairTotal(ctx context.Context, sale domain.SaleID, lease domain.Lease) ([]Repair, error) {
-	before, err := e.Stock.Level(ctx, sale)
+	level, err := e.Stock.Level(ctx, sale)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.matchTotal(ctx, lease, sale); err != nil {
+	tally, err := e.Orders.Tally(ctx, sale)
+	if err != nil {
 		return nil, err
 	}
-	after, err := e.Stock.Level(ctx, sale)
-	if err != nil || after.Total == before.Total {
-		return nil, err
+	wanted := max(tally.Total, level.Total-level.Available)
+	if wanted != level.Total {
+		if err := e.Stock.SetTotal(ctx, sale, level.Total, wanted, lease.Fence.Number); err != nil {
+			return nil, err
+		}
+		e.soldOut.forget(sale)
 	}
-	return []Repair{{What: "total set", Units: abs(after.Total - before.Total)}}, nil
+	var repairs []Repair
+	if wanted != level.Total {
+		repairs = []Repair{{What: "total set", Units: abs(wanted - level.Total)}}
+	}
+	if wanted != tally.Total {
+		return repairs, fmt.Errorf("%w: the hot store has %d units held and sold, the total is %d", domain.ErrUnbalanced, wanted, tally.Total)
+	}
+	return repairs, nil
 }
 
 // repairCounters recounts the sale if its counters disagree with its records.

@@ -41,7 +41,8 @@ func (s *soldOut) known(sale domain.SaleID, now time.Time) bool {
 		return false
 	}
 	at := now.UnixNano()
-	if at-mark.said.Load() >= int64(soldOutAge) {
+	// A negative age is a clock that was set back: it says nothing then.
+	if age := at - mark.said.Load(); age < 0 || age >= int64(soldOutAge) {
 		return false
 	}
 	check := mark.check.Load()
@@ -67,7 +68,11 @@ func (s *soldOut) saw(sale domain.SaleID, outcome domain.Outcome, sent time.Time
 		mark = s.mark(sale)
 	}
 	at := sent.UnixNano()
-	for said := mark.said.Load(); said < at && !mark.said.CompareAndSwap(said, at); said = mark.said.Load() {
+	said := mark.said.Load()
+	if said < at || said-at > int64(soldOutAge) { // newer, or the clock was set back
+		if mark.said.CompareAndSwap(said, at) && said-at > int64(soldOutAge) {
+			mark.check.Store(at + int64(soldOutCheck))
+		}
 	}
 	mark.check.CompareAndSwap(0, at+int64(soldOutCheck))
 }

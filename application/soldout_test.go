@@ -45,6 +45,17 @@ func TestSoldOutMark(t *testing.T) {
 	if n := passed(time.Second); n > 1 {
 		t.Errorf("%d of 100 passed after a new answer", n)
 	}
+	// The clock is set back by an hour: the mark ends, and begins anew.
+	if n := passed(-time.Hour); n != 100 {
+		t.Errorf("%d of 100 passed when the clock was set back, want all", n)
+	}
+	s.saw(sale, none, start.Add(-time.Hour))
+	if n := passed(-time.Hour); n != 0 {
+		t.Errorf("%d of 100 passed after the answer", n)
+	}
+	if n := passed(-time.Hour + time.Second); n != 100 {
+		t.Errorf("%d of 100 passed a second later, want all", n)
+	}
 	s.saw(sale, domain.Outcome{Verdict: domain.SoldOut, Before: 1, After: 1}, start.Add(2*time.Second))
 	if n := passed(2 * time.Second); n != 100 {
 		t.Errorf("%d of 100 passed when a unit was left, want all", n)

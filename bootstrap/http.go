@@ -79,9 +79,10 @@ func listen(lc fx.Lifecycle, config Config, api *httpapi.API, health *health, bo
 		key    string
 		server *http.Server
 		bound  *string
+		wrap   func(net.Listener) net.Listener
 	}{
-		{"admin.addr", httpapi.Server(config.Admin.Addr, api.Operator()), &bound.Admin},
-		{"addr", httpapi.Server(config.Addr, api.Buyer()), &bound.Buyers},
+		{"admin.addr", httpapi.Server(config.Admin.Addr, api.Operator()), &bound.Admin, func(l net.Listener) net.Listener { return l }},
+		{"addr", httpapi.Server(config.Addr, api.Buyer()), &bound.Buyers, httpapi.Listener},
 	} {
 		lc.Append(fx.Hook{
 			OnStart: func(ctx context.Context) error {
@@ -92,7 +93,7 @@ func listen(lc fx.Lifecycle, config Config, api *httpapi.API, health *health, bo
 				*l.bound = listener.Addr().String()
 				log.Info("listening", "for", l.key, "addr", listener.Addr().String())
 				go func() {
-					if err := l.server.Serve(httpapi.Listener(listener)); !errors.Is(err, http.ErrServerClosed) {
+					if err := l.server.Serve(l.wrap(listener)); !errors.Is(err, http.ErrServerClosed) {
 						log.Error("listener failed", "addr", l.server.Addr, "error", err)
 						_ = shutdown.Shutdown(fx.ExitCode(1))
 					}

@@ -21,7 +21,7 @@ type deadlines struct {
 
 type deadline struct {
 	context.Context
-	cancel context.CancelFunc
+	cancel context.CancelFunc // kept, not called: the timer ends it
 }
 
 // of is a context that ends in time and has the values of parent.

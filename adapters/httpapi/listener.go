@@ -27,6 +27,15 @@ func (l grabListener) Accept() (net.Conn, error) {
 	return &grabConn{Conn: conn}, nil
 }
 
+// CloseWrite ends the answers of a connection whose requests are not read to
+// their end: net/http looks for it, so that the client hears why.
+func (c *grabConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
 // grabConn is a connection that knows whether its last request was a grab. The
 // server reads from one goroutine at a time.
 type grabConn struct {

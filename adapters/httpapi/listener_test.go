@@ -178,3 +178,33 @@ func TestGrabIsBounded(t *testing.T) {
 		t.Error("a new grab has no time left")
 	}
 }
+
+// The server can end its half of a connection, so that a client that is still
+// sending hears why it is refused.
+func TestListenerKeepsCloseWrite(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inner.Close()
+	client, err := net.Dial("tcp", inner.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	conn, err := Listener(inner).Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	half, ok := conn.(interface{ CloseWrite() error })
+	if !ok {
+		t.Fatal("the connection has no CloseWrite: net/http asks for it")
+	}
+	if err := half.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := client.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		t.Errorf("the client read %d bytes, %v; want the end", n, err)
+	}
+}

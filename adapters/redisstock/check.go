@@ -1,8 +1,6 @@
 package redisstock
 
 import (
-	"fmt"
-
 	"seckill/domain"
 )
 
@@ -79,34 +77,16 @@ func checkFence(fence int64) error {
 }
 
 func checkLoad(load domain.Load) error {
-	if load.Total < 1 || load.Total > domain.MaxInteger {
-		return domain.Invalid("total", "must be an integer from 1 to %d", int64(domain.MaxInteger))
-	}
-	if load.Epoch < 0 || load.Epoch > domain.MaxInteger {
-		return domain.Invalid("epoch", "must be an integer from 0 to %d", int64(domain.MaxInteger))
-	}
-	if err := checkFence(load.Fence); err != nil {
+	if err := load.Validate(); err != nil {
 		return err
 	}
 	if err := checkGate(load.Gate); err != nil {
 		return err
 	}
-	var units int64
-	seen := make(map[domain.OrderID]bool, len(load.Holds))
 	for _, hold := range load.Holds {
 		if err := checkHold(hold); err != nil {
 			return err
 		}
-		if seen[hold.Order] {
-			return domain.Invalid("holds", "name an order twice")
-		}
-		seen[hold.Order] = true
-		if hold.State != domain.Released {
-			units += hold.Quantity
-		}
-	}
-	if units > load.Total {
-		return fmt.Errorf("%d units held and sold of %d: %w", units, load.Total, domain.ErrUnbalanced)
 	}
 	return nil
 }

@@ -82,3 +82,14 @@ func LateLoan(ctx context.Context, t interface{ Fatal(...any) }, s *Stock, sale 
 		return err
 	}
 }
+
+// ReleaseIn releases in one segment, as a process does that is cut off.
+func ReleaseIn(ctx context.Context, s *Stock, sale domain.SaleID, segment int, id domain.OrderID) error {
+	l, err := s.find(ctx, sale)
+	if err != nil {
+		return err
+	}
+	keys := l.segments[segment]
+	_, err = s.apply(ctx, releaseScript, []string{keys.sale, keys.holds, keys.buyers}, nil, []domain.OrderID{id})
+	return err
+}

@@ -42,6 +42,8 @@ const incrTries = 32
 //     that back; units that are being put back look sold; takings are listed as
 //     holds (with ids that no order has). So a buyer may hear LimitReached or
 //     SoldOut although, a moment later, they would not.
+//   - A grab in the middle of a load may leave its buyer with too many units
+//     counted, until a recount.
 //   - A process that dies in the middle, or loses Redis, leaves units taken, an
 //     entry unwritten, or figures too high: it may undersell, never oversell,
 //     until the sale is reconciled. Then takings are released, as holds whose
@@ -53,7 +55,7 @@ const incrTries = 32
 //     running may be told Accepted for an order that then is taken back, if at
 //     that very moment another grab of the buyer wins the same request id, or
 //     the sale is loaded anew.
-type Incr struct{ *Stock }
+type Incr struct{ unsplit }
 
 var _ domain.Stock = (*Incr)(nil)
 
@@ -63,7 +65,7 @@ func NewIncr(config Config) (*Incr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Incr{stock}, nil
+	return &Incr{unsplit{stock}}, nil
 }
 
 // Reserve implements domain.Admission. At most 1000 claims.

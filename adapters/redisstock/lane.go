@@ -112,6 +112,11 @@ func (l *lane) alone(ctx context.Context, layout *layout, keys *saleKeys, claim 
 			go l.run()
 		}
 	}()
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, laneTimeout)
+		defer cancel()
+	}
 	outcomes := []domain.Outcome{{}}
 	err := l.stock.decideOne(ctx, group{layout: layout, keys: keys, claims: []domain.Claim{claim}, outcomes: outcomes})
 	return outcomes[0], err

@@ -111,8 +111,9 @@ func (s *Stock) forget(sale domain.SaleID) {
 }
 
 // locate finds the segments that the ids' holds are in. Whoever asks knows the
-// ids only, not their buyers. An id that is nowhere is in every segment's list:
-// its tombstone must be where its grab may still come.
+// ids only, not their buyers. An id that has no units anywhere is in every
+// segment's list: its tombstone must be where its grab may still come, and one
+// that is there may be what an interrupted release has left.
 func (s *Stock) locate(ctx context.Context, l *layout, ids []domain.OrderID) ([][]domain.OrderID, error) {
 	lists := make([][]domain.OrderID, len(l.segments))
 	if len(l.segments) == 1 || len(ids) == 0 {
@@ -139,7 +140,8 @@ func (s *Stock) locate(ctx context.Context, l *layout, ids []domain.OrderID) ([]
 		for i, id := range part {
 			found := false
 			for number, reply := range replies {
-				if reply.Val()[i] != nil {
+				record, _ := reply.Val()[i].(string)
+				if record != "" && !isTombstone(record) {
 					lists[number] = append(lists[number], id)
 					found = true
 				}

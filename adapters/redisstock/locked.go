@@ -42,7 +42,7 @@ const (
 // processes only. Waiting is bounded; then the answer is ErrUnavailable, never
 // sold out. The lock's key carries the sale's hash tag and a time to live.
 type Locked struct {
-	*Stock
+	unsplit
 	locks *bsm.Client
 	turns turns
 }
@@ -55,7 +55,7 @@ func NewLocked(config Config) (*Locked, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Locked{Stock: stock, locks: bsm.New(stock.config.Client), turns: turns{size: 1}}, nil
+	return &Locked{unsplit: unsplit{stock}, locks: bsm.New(stock.config.Client), turns: turns{size: 1}}, nil
 }
 
 // Reserve implements domain.Admission. At most 1000 claims.

@@ -3,6 +3,7 @@ package redisstock
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -50,28 +51,27 @@ func (a *attempt) giveBack(ctx context.Context, ids ...string) error {
 	return orUnavailable(a.tx.HDel(ctx, a.keys.holds, ids...).Err())
 }
 
-// drop undoes takings that found too few units: available has lost none.
+// dropMax bounds the takings of one call of drop.lua.
+const dropMax = 250
+
+// drop undoes takings that found too few units. It is a script and no
+// transaction under WATCH: at the end of a stock hundreds of grabs do this at
+// the same moment, and would make each other begin again until their time is up.
 func (a *attempt) drop(ctx context.Context, takings []taking) error {
-	if len(takings) == 0 {
-		return nil
-	}
-	return a.untilUnchanged(ctx, func() error {
-		records, err := a.tx.HMGet(ctx, a.keys.holds, idsOf(takings)...).Result()
+	for part := range slices.Chunk(takings, dropMax) {
+		args := make([]any, 0, 4*len(part))
+		for _, t := range part {
+			args = append(args, t.id, t.record, string(t.claim.Buyer), t.claim.Quantity)
+		}
+		reply, err := answer(dropScript.Run(ctx, a.tx, []string{a.keys.sale, a.keys.holds, a.keys.buyers}, args...))
+		if err == nil {
+			err = reply.refusal()
+		}
 		if err != nil {
 			return err
 		}
-		_, err = a.tx.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
-			for i, t := range takings {
-				if records[i] == t.record { // else loaded anew, or released
-					pipe.HDel(ctx, a.keys.holds, t.id)
-					pipe.HIncrBy(ctx, a.keys.sale, "held", -t.claim.Quantity)
-					pipe.HIncrBy(ctx, a.keys.buyers, string(t.claim.Buyer), -t.claim.Quantity)
-				}
-			}
-			return nil
-		})
-		return err
-	}, a.keys.holds)
+	}
+	return nil
 }
 
 // returnUnrecorded gives back units that count as held while no record has

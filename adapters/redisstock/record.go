@@ -62,6 +62,11 @@ func decodeHold(id domain.OrderID, record string) (domain.Hold, error) {
 	}, nil
 }
 
+// isTombstone recognizes the record of a release that came before its grab.
+func isTombstone(record string) bool {
+	return strings.HasPrefix(record, stateLetters[domain.Released]) && strings.HasSuffix(record, "|0||")
+}
+
 func corruptHold(id domain.OrderID) error {
 	return unavailable(fmt.Errorf("record of hold %s cannot be read", id))
 }

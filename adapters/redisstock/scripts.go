@@ -30,6 +30,7 @@ var (
 	ackScript          = script("ack")
 	depthScript        = script("depth")
 	tidyScript         = script("tidy")
+	dropScript         = script("drop")
 	lendScript         = script("lend")
 	borrowScript       = script("borrow")
 	repaidScript       = script("repaid")

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"seckill/adapters/redisstock"
 	"seckill/domain"
 	"seckill/test/conformance"
@@ -256,5 +258,84 @@ func TestANewNodeFindsTheSegments(t *testing.T) {
 	must(t, fresh().Seal(t.Context(), sale, 3, true))
 	if _, err := fresh().Level(t.Context(), sale); !errors.Is(err, domain.ErrNotReady) {
 		t.Errorf("a sealed sale has a level: %v", err)
+	}
+}
+
+// A loan that begins and ends between the replies of two servers is in the
+// account all the same. On a cluster each server answers in its own time.
+// covers S11, N1
+func TestALoanBetweenTwoReplies(t *testing.T) {
+	w := open(t)
+	other := w.another(t, redisstock.Config{})
+	preheatSegments(t, other, sale, 12, 3)
+	hook := &betweenReplies{}
+	slow := redis.NewClient(w.client.(*redis.Client).Options())
+	t.Cleanup(func() { _ = slow.Close() })
+	slow.AddHook(hook)
+	stock := w.another(t, redisstock.Config{Client: slow})
+	if _, err := stock.Level(t.Context(), sale); err != nil { // now it knows the segments
+		t.Fatal(err)
+	}
+	for lender := range 3 {
+		for borrower := range 3 {
+			if lender == borrower {
+				continue
+			}
+			for reading := 1; reading <= 2; reading++ {
+				hook.left, hook.do = reading, func() {
+					must(t, redisstock.Lend(t.Context(), other, sale, lender, borrower, 1, 3))
+				}
+				level, err := stock.Level(t.Context(), sale)
+				if err != nil || level.Total != 12 || level.Available != 12 {
+					t.Errorf("from %d to %d in reading %d: %+v, %v", lender, borrower, reading, level, err)
+				}
+				if hook.left > 0 {
+					t.Fatal("nothing was lent")
+				}
+			}
+		}
+	}
+}
+
+// betweenReplies sends the commands of a pipeline one by one, and does something
+// after the first of them, in the pipeline that it counts down to.
+type betweenReplies struct {
+	left int
+	do   func()
+}
+
+func (*betweenReplies) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (*betweenReplies) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (h *betweenReplies) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		h.left--
+		for i, cmd := range cmds {
+			if err := next(ctx, []redis.Cmder{cmd}); err != nil {
+				return err
+			}
+			if i == 0 && h.left == 0 {
+				h.do()
+			}
+		}
+		return nil
+	}
+}
+
+// A release that was cut off after some segments is finished by its repeat.
+// covers P3
+func TestACutOffReleaseIsFinishedByItsRepeat(t *testing.T) {
+	w := open(t)
+	preheatSegments(t, w.Stock, sale, 30, 3)
+	for n := range int64(9) {
+		claim := numbered(n)
+		must(t, redisstock.ReleaseIn(t.Context(), w.Stock, sale, int(n)%3, claim.Order)) // and no further
+		if _, err := w.Release(t.Context(), sale, claim.Order); err != nil {
+			t.Fatal(err)
+		}
+		outcomes, err := w.Reserve(t.Context(), sale, []domain.Claim{claim})
+		if err != nil || outcomes[0].Verdict != domain.Withdrawn {
+			t.Errorf("a late grab: %+v, %v", outcomes, err)
+		}
 	}
 }

@@ -239,18 +239,31 @@ func (s *Stock) SetTotal(ctx context.Context, sale domain.SaleID, seen, total, f
 	default:
 		return fmt.Errorf("the total is %d: %w", have, domain.ErrConflict)
 	}
-	sign, units := "+", total-seen
-	if units < 0 {
-		sign, units = "-", -units
-		if len(layout.segments) > 1 {
-			if _, err := s.gather(ctx, layout, 0, units); err != nil {
-				return err
-			}
+	mark := fmt.Sprintf("%d:%d-%d", fence, seen, total)
+	if total > seen {
+		_, err = s.command(ctx, editScript, []string{layout.segments[0].sale}, fence, mark, "+", total-seen)
+		return err
+	}
+	return s.withdraw(ctx, layout, fence, mark, seen-total)
+}
+
+// withdraw takes free units out of the first segment, which gathers them before.
+// Other segments may borrow them back in between; then it gathers again.
+func (s *Stock) withdraw(ctx context.Context, l *layout, fence int64, mark string, units int64) error {
+	for range topUpTries {
+		_, err := s.command(ctx, editScript, []string{l.segments[0].sale}, fence, mark, "-", units)
+		if !errors.Is(err, domain.ErrUnbalanced) || len(l.segments) == 1 {
+			return err
+		}
+		free, gatherErr := s.gather(ctx, l, 0, units)
+		if gatherErr != nil {
+			return gatherErr
+		}
+		if free < units {
+			return err
 		}
 	}
-	mark := fmt.Sprintf("%d:%d-%d", fence, seen, total)
-	_, err = s.command(ctx, editScript, []string{layout.segments[0].sale}, fence, mark, sign, units)
-	return err
+	return unavailable(errRestless)
 }
 
 // Archive implements domain.StockSetup. The sale's fence is forgotten with it.

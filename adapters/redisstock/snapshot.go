@@ -18,7 +18,17 @@ import (
 // of them live on the same keys.
 
 // saleFields are the fields of a sale's hash that a decision needs.
-var saleFields = []string{"state", "epoch", "available", "held", "queued", "limit", "starts", "ends"}
+var saleFields = []string{"state", "epoch", "available", "held", "queued", "limit", "starts", "ends", "segments"}
+
+// unsplit is a Stock of which every sale has one segment: the strategies that
+// decide in the client look at one.
+type unsplit struct{ *Stock }
+
+// Preheat implements domain.StockSetup.
+func (s unsplit) Preheat(ctx context.Context, load domain.Load) error {
+	load.Segments = 1
+	return s.Stock.Preheat(ctx, load)
+}
 
 // snapshot is what Redis had of a sale and of some claims, all at one moment.
 type snapshot struct {
@@ -130,6 +140,9 @@ func (f *snapshot) parseSale(values []any) error {
 	state, _ := values[0].(string)
 	if state == "" || state == sealedState {
 		return nil
+	}
+	if segments, _ := values[len(saleFields)-1].(string); segments != "1" {
+		return unavailable(errors.New("the sale's stock is split: only lua sells from it"))
 	}
 	var starts, ends int64
 	f.gate.State = domain.State(state)

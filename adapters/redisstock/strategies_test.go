@@ -266,3 +266,59 @@ func TestStrategiesOnACluster(t *testing.T) {
 		})
 	}
 }
+
+// A crowd at the end of a small stock: every caller has an answer, and what was
+// taken in vain is put back.
+// covers S12, N1
+func TestStrategiesAtTheEndOfTheStock(t *testing.T) {
+	const total, crowdSize = 20, 600
+	for _, s := range strategies {
+		t.Run(s.name, func(t *testing.T) {
+			w := open(t)
+			stock := s.on(t, w, nil)
+			preheat(t, stock, sale, total)
+			var accepted, soldOut atomic.Int64
+			crowd(crowdSize, func(n int) {
+				outcomes, err := stock.Reserve(t.Context(), sale, []domain.Claim{numbered(int64(n))})
+				switch {
+				case err != nil:
+					t.Error(err)
+				case outcomes[0].Verdict == domain.Accepted:
+					accepted.Add(1)
+				case outcomes[0].Verdict == domain.SoldOut:
+					soldOut.Add(1)
+				default:
+					t.Errorf("verdict is %v", outcomes[0].Verdict)
+				}
+			})
+			audit, err := stock.Audit(t.Context(), sale)
+			if accepted.Load() != total || soldOut.Load() != crowdSize-total || err != nil || !audit.Balanced() || audit.Level.Held != total {
+				t.Errorf("%d accepted, %d sold out, %+v, %v", accepted.Load(), soldOut.Load(), audit, err)
+			}
+		})
+	}
+}
+
+// The strategies that look at one segment load one, and leave a sale alone that
+// is split.
+func TestStrategiesDoNotSplit(t *testing.T) {
+	for _, s := range strategies {
+		t.Run(s.name, func(t *testing.T) {
+			w := open(t)
+			stock := s.on(t, w, nil)
+			must(t, stock.Seal(t.Context(), sale, 1, true))
+			must(t, stock.Preheat(t.Context(), domain.Load{Sale: sale, Epoch: 1, Gate: gate(), Total: 3, Fence: 1, Segments: 3}))
+			for n := range int64(3) {
+				outcomes, err := stock.Reserve(t.Context(), sale, []domain.Claim{numbered(n)})
+				if err != nil || outcomes[0].Verdict != domain.Accepted {
+					t.Errorf("%+v, %v", outcomes, err)
+				}
+			}
+			preheatSegments(t, w.Stock, saleNumber(7), 3, 3)
+			outcomes, err := stock.Reserve(t.Context(), saleNumber(7), []domain.Claim{numbered(9)})
+			if !errors.Is(err, domain.ErrUnavailable) {
+				t.Errorf("a split sale: %+v, %v", outcomes, err)
+			}
+		})
+	}
+}

@@ -14,7 +14,7 @@ import (
 type reading struct {
 	domain.Level
 	frees   int64 // how often units came back to it
-	moves   int64 // how often it has borrowed
+	moves   int64 // how often it has borrowed or lent
 	lending int64 // loans that have not reached their borrowers
 }
 
@@ -95,7 +95,9 @@ func lending(now []reading) bool {
 	return false
 }
 
-// moved says whether a unit has come to a segment from another one.
+// moved says whether a unit has left a segment for another one, or come from one.
+// Both ends count: the segments are not read at the same moment, so a loan that
+// begins and ends meanwhile may change only the end that is read later.
 func moved(before, now []reading) bool {
 	for i := range now {
 		if before[i].moves != now[i].moves {

@@ -137,7 +137,9 @@ func (a *attempt) take(ctx context.Context, claims []domain.Claim, d *decision) 
 	}
 	a.now = then.now
 	if !then.ready {
-		// Sealed: the load sets the figures. Only a record would stay.
+		// Sealed: the load sets the sale's figures. A record would stay, and if
+		// the load has passed the buyer by already, so do the buyer's units: too
+		// many, until a recount.
 		return nil, orUnavailable(a.tx.HDel(ctx, a.keys.holds, idsOf(takings)...).Err())
 	}
 	open := then.epoch == a.epoch && then.gate.Judge(moment(then.now)) == domain.Accepted

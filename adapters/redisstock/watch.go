@@ -29,7 +29,7 @@ const watchers = 1
 // The grabs of one process try one after the other: more at a time only make
 // each other begin again.
 type Watch struct {
-	*Stock
+	unsplit
 	turns turns
 }
 
@@ -41,7 +41,7 @@ func NewWatch(config Config) (*Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Watch{stock, turns{size: watchers}}, nil
+	return &Watch{unsplit{stock}, turns{size: watchers}}, nil
 }
 
 // Reserve implements domain.Admission. At most 1000 claims.

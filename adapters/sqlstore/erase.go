@@ -12,6 +12,7 @@ import (
 	"seckill/ent/order"
 	"seckill/ent/quota"
 	"seckill/ent/stock"
+	"seckill/ent/stockedit"
 )
 
 // Erase removes a draft activity and everything that the ledger has on it: it is
@@ -43,8 +44,11 @@ func (s *Store) Erase(ctx context.Context, id domain.ActivityID) error {
 		}
 	}
 	return s.inTx(ctx, func(ctx context.Context, tx *ent.Tx) error {
-		// The ids of an activity's quotas lie between "id:" and "id;", byte-wise.
+		// The ids of an activity's sales and quotas lie between "id:" and "id;", byte-wise.
 		first := fmt.Sprintf("%d:", number)
+		if _, err := tx.StockEdit.Delete().Where(stockedit.SaleGTE(first), stockedit.SaleLT(strings.Replace(first, ":", ";", 1))).Exec(ctx); err != nil {
+			return err
+		}
 		if _, err := tx.Quota.Delete().Where(quota.IDGTE(first), quota.IDLT(strings.Replace(first, ":", ";", 1))).Exec(ctx); err != nil {
 			return err
 		}

@@ -68,7 +68,7 @@ func Migrate(ctx context.Context, config Config, logf func(format string, args .
 // up applies what is pending, one program at a time. The lock is taken here and
 // not left to goose, which looks for its table of versions, and makes it, before
 // it locks: with MySQL another program could then see the table without its row.
-func (s *Store) up(ctx context.Context) (_ []*goose.MigrationResult, err error) {
+func (s *Store) up(ctx context.Context) ([]*goose.MigrationResult, error) {
 	if kind := migrations[s.dialect]; kind.lock != "" {
 		conn, err := s.pools[0].Conn(ctx)
 		if err != nil {
@@ -82,11 +82,8 @@ func (s *Store) up(ctx context.Context) (_ []*goose.MigrationResult, err error) 
 		if got.Int64 != 1 {
 			return nil, errors.New("lock for migrations: another migration has run for 300 seconds")
 		}
-		defer func() {
-			if _, failed := conn.ExecContext(context.WithoutCancel(ctx), kind.unlock); failed != nil && err == nil {
-				err = fmt.Errorf("unlock after migrations: %w", failed)
-			}
-		}()
+		// If this fails, the lock ends with the connection.
+		defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), kind.unlock) }()
 	}
 	if err := s.mendVersions(ctx); err != nil {
 		return nil, err

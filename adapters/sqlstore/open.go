@@ -44,7 +44,6 @@ const (
 // Store is the ledger in a database. It is safe for concurrent use.
 type Store struct {
 	dialect string
-	maxOpen int
 	write   *ent.Client // for transactions and everything that writes
 	read    *ent.Client // the same as write, except with SQLite
 	pools   []*stdsql.DB
@@ -86,9 +85,6 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// MaxOpen is the largest number of connections this store opens.
-func (s *Store) MaxOpen() int { return s.maxOpen }
-
 func connect(config Config) (*Store, error) {
 	parsed, err := url.Parse(config.URL)
 	if err != nil {
@@ -127,7 +123,7 @@ func onePool(config Config, name string, connector driver.Connector) *Store {
 	pool := stdsql.OpenDB(connector)
 	limit(pool, config.MaxOpen, config.IdleTime)
 	client := ent.NewClient(ent.Driver(sql.OpenDB(name, pool)))
-	return &Store{dialect: name, maxOpen: config.MaxOpen, write: client, read: client, pools: []*stdsql.DB{pool}}
+	return &Store{dialect: name, write: client, read: client, pools: []*stdsql.DB{pool}}
 }
 
 // limit bounds a pool. All its connections may idle: closing and opening them
@@ -172,7 +168,6 @@ func connectSQLite(config Config, parsed *url.URL) (*Store, error) {
 	limit(reader, readers, config.IdleTime)
 	return &Store{
 		dialect: dialect.SQLite,
-		maxOpen: 1 + readers,
 		write:   ent.NewClient(ent.Driver(sql.OpenDB(dialect.SQLite, writer))),
 		read:    ent.NewClient(ent.Driver(sql.OpenDB(dialect.SQLite, reader))),
 		// The writer first: it makes the file.

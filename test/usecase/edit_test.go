@@ -231,3 +231,40 @@ func TestSoldOutIsRememberedForLessThanASecond(t *testing.T) {
 		t.Errorf("a second later on the other node: %s", v)
 	}
 }
+
+// The hot store has more units than the ledger, and most of them are held: what
+// is free goes at once, what else is wrong is repaired all the same, and the rest
+// goes when units come back.
+// covers N3
+func TestReconcileLowersATotalAsFarAsItCan(t *testing.T) {
+	s := open(t, options{total: 10, limit: 9})
+	var orders []domain.OrderID
+	for _, buyer := range []domain.BuyerID{"a", "b", "c", "d", "e", "f"} {
+		orders = append(orders, s.placed(buyer))
+	}
+	// An edit of the ledger that the hot store has not heard of: 7 of 10, and two
+	// more of the others' units go meanwhile.
+	s.must(s.Activities.EditStock(ctx, edit(-3, "k"), domain.Fence{}))
+	over := []domain.OrderID{s.grab("g"), s.grab("h")}
+	// A hold that the ledger has decided about, and the hot store has not heard of.
+	effect, err := s.Orders.Cancel(ctx, orders[0])
+	s.must(effect, err)
+	s.must(nil, s.Outbox.Applied(ctx, effect.ID))
+	if _, err := s.Reconcile(ctx, sale.Activity, true); err != nil && !errors.Is(err, domain.ErrUnbalanced) {
+		t.Fatal(err)
+	}
+	hold, err := s.Stock.Hold(ctx, sale, orders[0])
+	if err != nil || hold.State != domain.Released {
+		t.Errorf("the cancelled order's hold is %q, %v", hold.State, err)
+	}
+	level, err := s.Stock.Level(ctx, sale)
+	if err != nil || level.Total > 9 {
+		t.Errorf("%+v, %v", level, err)
+	}
+	s.consume() // the ledger takes as many as it has
+	s.must(s.Reconcile(ctx, sale.Activity, true))
+	report, err := s.Report(ctx, sale.Activity)
+	if err != nil || !report.Balanced() || report.Sales[0].Level.Total != 7 {
+		t.Errorf("%+v, %v (%v)", report.Sales[0], err, over)
+	}
+}

@@ -1,0 +1,40 @@
+#!lua flags=allow-oom
+-- Undoes takings of the strategy "incr" that found too few units: available has
+-- lost none. One whose record has changed since is left alone: it was released,
+-- or the sale was loaded anew.
+--
+-- KEYS  1 sale  2 holds  3 buyers
+-- ARGV  for each taking, at most 250: id, record, buyer, quantity
+-- Returns {"ok", units that were dropped}
+
+-- A figure is a plain decimal from 0 to 2^53-1; anything else is nil.
+local function plain(text)
+  if type(text) == "string" and #text <= 16 and (text == "0" or text:find("^[1-9]%d*$")) then
+    local number = tonumber(text)
+    if number <= 9007199254740991 then return number end
+  end
+end
+
+local function corrupt(what)
+  return redis.error_reply("SECKILL corrupt " .. what)
+end
+
+if #ARGV < 4 or #ARGV > 1000 or #ARGV % 4 > 0 then return redis.error_reply("SECKILL arguments") end
+local units = 0
+for i = 1, #ARGV, 4 do
+  local quantity = plain(ARGV[i + 3])
+  if not quantity then return redis.error_reply("SECKILL arguments") end
+  local has = plain(redis.call("HGET", KEYS[3], ARGV[i + 2]) or "0")
+  if not has then return corrupt("buyer") end
+  if redis.call("HGET", KEYS[2], ARGV[i]) == ARGV[i + 1] then
+    redis.call("HDEL", KEYS[2], ARGV[i])
+    redis.call("HSET", KEYS[3], ARGV[i + 2], string.format("%d", math.max(has - quantity, 0)))
+    units = units + quantity
+  end
+end
+if units > 0 then
+  local held = plain(redis.call("HGET", KEYS[1], "held") or "0")
+  if not held then return corrupt("held") end
+  redis.call("HSET", KEYS[1], "held", string.format("%d", math.max(held - units, 0)))
+end
+return {"ok", units}

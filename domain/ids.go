@@ -99,13 +99,19 @@ func checkName(field, text string) error {
 // ledger yet can be found in the hot store.
 type OrderID string
 
+// maxOrderID bounds an order id, in bytes.
+const maxOrderID = 96
+
 // lateSuffix marks the second hold of an order, taken when a payment arrives
 // after the first hold was released. It is never part of a public order id.
 const lateSuffix = "-late"
 
 // NewOrderID puts an order id together; unique is lower-case letters and digits.
 func NewOrderID(sale SaleID, unique string) OrderID {
-	return OrderID("SK" + strconv.FormatInt(int64(sale.Activity), 10) + "-" + strconv.FormatInt(int64(sale.SKU), 10) + "-" + unique)
+	var text [maxOrderID]byte
+	id := strconv.AppendInt(append(text[:0], "SK"...), int64(sale.Activity), 10)
+	id = strconv.AppendInt(append(id, '-'), int64(sale.SKU), 10)
+	return OrderID(append(append(id, '-'), unique...))
 }
 
 // ParseOrderID checks an order id from outside.
@@ -130,7 +136,7 @@ func (o OrderID) Late() OrderID { return o + lateSuffix }
 func (o OrderID) Order() OrderID { return OrderID(strings.TrimSuffix(string(o), lateSuffix)) }
 
 func saleOf(text string) (SaleID, bool) {
-	if len(text) > 96 || !strings.HasPrefix(text, "SK") {
+	if len(text) > maxOrderID || !strings.HasPrefix(text, "SK") {
 		return SaleID{}, false
 	}
 	parts := strings.Split(text[2:], "-")

@@ -257,7 +257,7 @@ func (c *Config) Validate() error {
 		{c.Redis.Batch >= 1 && c.Redis.Batch <= 1000, "redis.batch", "must be from 1 to 1000"},
 		{c.Redis.Calls >= 1 && c.Redis.Calls <= 16, "redis.calls", "must be from 1 to 16"},
 		{c.Consumers >= 1 && c.Consumers <= 1024, "consumers", "must be from 1 to 1024"},
-		{c.Batch >= 1 && c.Batch <= 1000, "batch", "must be from 1 to 1000"},
+		{c.Batch >= 1 && c.Batch <= 10_000, "batch", "must be from 1 to 10000"},
 		{between(c.ReclaimAfter, 100*time.Millisecond, time.Hour), "reclaim_after", "must be from 100ms to 1h"},
 		{between(c.Lock.TTL, domain.MinLockTTL, time.Hour), "lock.ttl", "must be from 1s to 1h"},
 		{between(c.Lock.Wait, time.Millisecond, time.Minute), "lock.wait", "must be from 1ms to 1m"},

@@ -38,8 +38,8 @@ var settings = []setting{
 	{"redis.batch", 256, "grabs that share one script call at most; 1: each has its own", "measured: more add little speed"},
 	{"redis.calls", 2, "such calls of a partition on their way at a time; grabs that come meanwhile wait for the next", "one is decided while the next is on its way"},
 
-	{"consumers", 4, "batches on their way to the database at the same time, each in up to four transactions, as far as half of database_pool allows; more than half of database_pool is warned of", "a database commits faster in few large batches"},
-	{"batch", 500, "queue entries read at a time", "beyond it larger batches gain little"},
+	{"consumers", 4, "batches on their way to the database at the same time, each in up to two transactions, as far as half of database_pool allows; more than half of database_pool is warned of", "a database commits faster in few large batches"},
+	{"batch", 4000, "orders taken from the queue at a time, about; they are written in transactions of 500", "beyond it larger batches gain little"},
 	{"reclaim_after", "10s", "age at which an unacknowledged queue entry is taken over; doubles with each try", "several times a slow commit"},
 
 	{"lock.ttl", "3s", "lease of preheat, expiry, relay and reconcile, renewed every third; at least 1s", "long enough for a commit, short enough to wait for after a crash"},

@@ -41,12 +41,13 @@ type OrderQueue interface {
 	// Partitions is how many there are, numbered from 0. It never changes.
 	Partitions() int
 
-	// Receive returns up to max new entries of a partition. It waits, at most
-	// about a second, until there is one; none is not an error.
+	// Receive returns new entries of a partition, at most max and with about max
+	// orders: an entry may hold many. It waits, at most about a second, until
+	// there is one; none is not an error.
 	// A delivery that is not acknowledged comes back through Reclaim.
 	Receive(ctx context.Context, partition, max int) ([]Delivery, error)
 
-	// Reclaim returns up to max entries that were delivered before, to anyone,
+	// Reclaim returns, bounded alike, entries that were delivered before, to anyone,
 	// and have not been acknowledged for longer than the queue's backoff,
 	// which grows with the attempts. It does not wait.
 	Reclaim(ctx context.Context, partition, max int) ([]Delivery, error)

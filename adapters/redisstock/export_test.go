@@ -93,3 +93,6 @@ func ReleaseIn(ctx context.Context, s *Stock, sale domain.SaleID, segment int, i
 	_, err = s.apply(ctx, releaseScript, []string{keys.sale, keys.holds, keys.buyers}, nil, []domain.OrderID{id})
 	return err
 }
+
+// FewEntries is fewEntries.
+const FewEntries = fewEntries

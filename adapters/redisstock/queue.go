@@ -33,12 +33,13 @@ const (
 type Queue struct {
 	stock    *Stock
 	reclaims []atomic.Int64 // calls of Reclaim by partition
+	paces    []pace         // by partition
 }
 
 var _ domain.OrderQueue = (*Queue)(nil)
 
 func newQueue(stock *Stock) *Queue {
-	return &Queue{stock: stock, reclaims: make([]atomic.Int64, stock.config.Partitions)}
+	return &Queue{stock: stock, reclaims: make([]atomic.Int64, stock.config.Partitions), paces: make([]pace, stock.config.Partitions)}
 }
 
 // Partitions implements domain.OrderQueue.
@@ -57,15 +58,17 @@ func (q *Queue) Receive(ctx context.Context, partition, limit int) ([]domain.Del
 		if err := ctx.Err(); err != nil {
 			return nil, unavailable(err)
 		}
-		entries, err := q.readNew(ctx, stream, limit)
+		entries, err := q.readNew(ctx, stream, q.paces[partition].entriesFor(limit))
 		if err != nil {
 			return nil, err
 		}
 		if len(entries) > 0 {
-			deliveries := make([]domain.Delivery, len(entries))
+			deliveries, orders := make([]domain.Delivery, len(entries)), 0
 			for i, entry := range entries {
 				deliveries[i] = q.decode(partition, entry, 1)
+				orders += len(deliveries[i].Intents)
 			}
+			q.paces[partition].saw(len(entries), orders)
 			return deliveries, nil
 		}
 	}
@@ -73,7 +76,7 @@ func (q *Queue) Receive(ctx context.Context, partition, limit int) ([]domain.Del
 }
 
 // readNew reads entries that were never delivered, waiting for at most one slice.
-func (q *Queue) readNew(ctx context.Context, stream string, limit int) ([]redis.XMessage, error) {
+func (q *Queue) readNew(ctx context.Context, stream string, count int) ([]redis.XMessage, error) {
 	config := q.stock.config
 	var streams []redis.XStream
 	err := q.withGroup(ctx, stream, func() (err error) {
@@ -83,7 +86,7 @@ func (q *Queue) readNew(ctx context.Context, stream string, limit int) ([]redis.
 			Group:    config.Group,
 			Consumer: config.Consumer,
 			Streams:  []string{stream, ">"},
-			Count:    int64(min(limit, maxReceive)),
+			Count:    int64(count),
 			Block:    receiveSlice,
 		}).Result()
 		return err

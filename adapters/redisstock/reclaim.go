@@ -28,7 +28,7 @@ func (q *Queue) Reclaim(ctx context.Context, partition, limit int) ([]domain.Del
 	if err != nil || limit < 1 {
 		return nil, err
 	}
-	attempts, ids, err := q.due(ctx, stream, min(limit, maxReceive))
+	attempts, ids, err := q.due(ctx, stream, q.paces[partition].entriesFor(limit))
 	if err != nil {
 		return nil, err
 	}
@@ -53,10 +53,12 @@ func (q *Queue) Reclaim(ctx context.Context, partition, limit int) ([]domain.Del
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	deliveries := make([]domain.Delivery, len(entries))
+	deliveries, orders := make([]domain.Delivery, len(entries)), 0
 	for i, entry := range entries {
 		deliveries[i] = q.decode(partition, entry, attempts[entry.ID]+1)
+		orders += len(deliveries[i].Intents)
 	}
+	q.paces[partition].saw(len(entries), orders)
 	return deliveries, nil
 }
 

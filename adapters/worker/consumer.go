@@ -16,7 +16,7 @@ type ConsumerConfig struct {
 	// Consumers is how many batches may be on their way to the ledger at the
 	// same time; each uses one connection of the database's pool.
 	Consumers int
-	// Batch is how many queue entries are read at a time.
+	// Batch is about how many orders are taken from the queue at a time.
 	Batch int
 	// PlaceTimeout bounds one batch from its delivery on. It must be shorter
 	// than the queue's backoff, or a slow batch is delivered to somebody else
@@ -26,8 +26,8 @@ type ConsumerConfig struct {
 }
 
 // Consumer reads every partition of the queue and has the engine persist what
-// it finds. One goroutine reads a partition and waits for each batch to be
-// done, so within a process a partition is persisted first in first out.
+// it finds. One goroutine reads a partition. While a batch of it is on its way to
+// the ledger, the next is taken already: else the database would wait for it.
 type Consumer struct {
 	engine *application.Engine
 	queue  domain.OrderQueue
@@ -49,14 +49,28 @@ func (c *Consumer) Run(ctx context.Context) {
 	readers.Wait()
 }
 
+// atOnce is how many batches of a partition may be on their way.
+const atOnce = 2
+
 func (c *Consumer) read(ctx context.Context, partition int) {
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	free := make(chan struct{}, atOnce)
 	wait := firstWait
 	for ctx.Err() == nil {
-		// Redelivered entries first: they are older.
-		err := c.step(ctx, partition, c.queue.Reclaim)
-		if err == nil {
-			err = c.step(ctx, partition, c.queue.Receive)
+		free <- struct{}{} // a batch is over in time, see persist
+		deliveries, err := c.take(ctx, partition)
+		if len(deliveries) > 0 {
+			writing.Go(func() {
+				defer func() { <-free }()
+				if err := c.persist(ctx, deliveries); err != nil && ctx.Err() == nil {
+					c.cfg.Log.Error("a batch comes back later", "partition", partition, "entries", len(deliveries), "error", err)
+				}
+			})
+			wait = firstWait
+			continue
 		}
+		<-free
 		if err == nil || ctx.Err() != nil {
 			wait = firstWait
 			continue
@@ -67,22 +81,22 @@ func (c *Consumer) read(ctx context.Context, partition int) {
 	}
 }
 
+// take takes entries from the queue; redelivered ones first: they are older.
+func (c *Consumer) take(ctx context.Context, partition int) ([]domain.Delivery, error) {
+	deliveries, err := c.queue.Reclaim(ctx, partition, c.cfg.Batch)
+	if err != nil || len(deliveries) > 0 {
+		return deliveries, err
+	}
+	return c.queue.Receive(ctx, partition, c.cfg.Batch)
+}
+
 // Pauses after a failure: short at first, since most outages are.
 const firstWait, maxWait = 50 * time.Millisecond, 2 * time.Second
 
-// step takes entries from the queue and persists them. Once it has entries it
-// goes on although ctx may end: they are this process's to finish.
-func (c *Consumer) step(ctx context.Context, partition int, take func(context.Context, int, int) ([]domain.Delivery, error)) error {
-	deliveries, err := take(ctx, partition, c.cfg.Batch)
-	if err != nil || len(deliveries) == 0 {
-		return err
-	}
-	return c.persist(ctx, deliveries)
-}
-
 // persist tries a batch again while the ledger is away: there is nothing better
 // to do, and the batch is done the moment the ledger is back. It gives up in
-// time for the queue to hand the batch to somebody else.
+// time for the queue to hand the batch to somebody else. Once it has entries it
+// goes on although ctx may end: they are this process's to finish.
 func (c *Consumer) persist(ctx context.Context, deliveries []domain.Delivery) error {
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.PlaceTimeout)
 	defer cancel()
@@ -111,10 +125,12 @@ func (c *Consumer) Drain(ctx context.Context) error {
 			return err
 		}
 		for p := range c.queue.Partitions() {
-			for _, take := range []func(context.Context, int, int) ([]domain.Delivery, error){c.queue.Reclaim, c.queue.Receive} {
-				if err := c.step(ctx, p, take); err != nil {
-					c.cfg.Log.Error("drain failed", "partition", p, "error", err)
-				}
+			deliveries, err := c.take(ctx, p)
+			if err == nil && len(deliveries) > 0 {
+				err = c.persist(ctx, deliveries)
+			}
+			if err != nil {
+				c.cfg.Log.Error("drain failed", "partition", p, "error", err)
 			}
 		}
 		if !sleep(ctx, 10*time.Millisecond) {

@@ -96,3 +96,12 @@ func ReleaseIn(ctx context.Context, s *Stock, sale domain.SaleID, segment int, i
 
 // FewEntries is fewEntries.
 const FewEntries = fewEntries
+
+// Home is the segment that decides a buyer's claims.
+func Home(t interface{ Fatal(...any) }, s *Stock, sale domain.SaleID, buyer domain.BuyerID) int {
+	l, err := s.find(context.Background(), sale)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.home(buyer)
+}

@@ -282,14 +282,14 @@ func TestALoanBetweenTwoReplies(t *testing.T) {
 				continue
 			}
 			for reading := 1; reading <= 2; reading++ {
-				hook.left, hook.do = reading, func() {
+				hook.next(map[[2]int]func(){{reading, 1}: func() {
 					must(t, redisstock.Lend(t.Context(), other, sale, lender, borrower, 1, 3))
-				}
+				}})
 				level, err := stock.Level(t.Context(), sale)
 				if err != nil || level.Total != 12 || level.Available != 12 {
 					t.Errorf("from %d to %d in reading %d: %+v, %v", lender, borrower, reading, level, err)
 				}
-				if hook.left > 0 {
+				if len(hook.do) > 0 {
 					t.Fatal("nothing was lent")
 				}
 			}
@@ -297,25 +297,80 @@ func TestALoanBetweenTwoReplies(t *testing.T) {
 	}
 }
 
-// betweenReplies sends the commands of a pipeline one by one, and does something
-// after the first of them, in the pipeline that it counts down to.
-type betweenReplies struct {
-	left int
-	do   func()
+// There is a free unit all the time, and never where it is looked for just then.
+// covers S11
+func TestAUnitThatMovesIsNotSoldOut(t *testing.T) {
+	for _, how := range []string{"lent", "given back"} {
+		t.Run(how, func(t *testing.T) { unitThatMoves(t, how) })
+	}
 }
+
+func unitThatMoves(t *testing.T, how string) {
+	w := open(t)
+	other := w.another(t, redisstock.Config{})
+	hook := &betweenReplies{}
+	slow := redis.NewClient(w.client.(*redis.Client).Options())
+	t.Cleanup(func() { _ = slow.Close() })
+	slow.AddHook(hook)
+	stock := w.another(t, redisstock.Config{Client: slow})
+	n := int64(0)
+	grab := func(stock domain.Stock, home int) domain.OrderID {
+		t.Helper()
+		for redisstock.Home(t, other, sale, numbered(n).Buyer) != home {
+			n++
+		}
+		outcomes, err := stock.Reserve(t.Context(), sale, []domain.Claim{numbered(n)})
+		n++
+		if err != nil || outcomes[0].Verdict != domain.Accepted {
+			t.Fatalf("a unit was free: %+v, %v", outcomes, err)
+		}
+		return outcomes[0].Order
+	}
+	give := func(id domain.OrderID) {
+		t.Helper()
+		if _, err := other.Release(t.Context(), sale, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	preheatSegments(t, other, sale, 2, 2)
+	first := grab(other, 0) // so there is a unit in segment 1, and none in 0
+	there := func() { must(t, redisstock.Lend(t.Context(), other, sale, 1, 0, 1, 3)) }
+	back := func() { must(t, redisstock.Lend(t.Context(), other, sale, 0, 1, 1, 3)) }
+	if how == "given back" {
+		var second domain.OrderID
+		there = func() { give(first); second = grab(other, 1) }
+		back = func() { give(second); first = grab(other, 0) }
+	}
+	hook.next(map[[2]int]func(){{1, 1}: there, {2, 0}: back, {2, 1}: there})
+	grab(stock, 0)
+	if len(hook.do) > 0 {
+		t.Error("nothing has moved")
+	}
+}
+
+// betweenReplies sends the commands of a pipeline one by one, and does something
+// at the moments {pipeline, replies so far}, with pipelines from 1.
+type betweenReplies struct {
+	pipelines int
+	do        map[[2]int]func()
+}
+
+func (h *betweenReplies) next(do map[[2]int]func()) { h.pipelines, h.do = 0, do }
 
 func (*betweenReplies) DialHook(next redis.DialHook) redis.DialHook          { return next }
 func (*betweenReplies) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 
 func (h *betweenReplies) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		h.left--
+		h.pipelines++
 		for i, cmd := range cmds {
+			moment := [2]int{h.pipelines, i}
+			if do := h.do[moment]; do != nil {
+				delete(h.do, moment)
+				do()
+			}
 			if err := next(ctx, []redis.Cmder{cmd}); err != nil {
 				return err
-			}
-			if i == 0 && h.left == 0 {
-				h.do()
 			}
 		}
 		return nil

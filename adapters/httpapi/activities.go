@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"net/http"
 
 	"github.com/gin-gonic/gin"
 
@@ -41,7 +40,7 @@ func (a *API) activity(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	send(c, http.StatusOK, a.forBuyer(activity))
+	send(c, a.forBuyer(activity))
 	return nil
 }
 
@@ -58,7 +57,7 @@ func (a *API) activities(c *gin.Context) error {
 	for _, activity := range activities {
 		list = append(list, a.forBuyer(activity))
 	}
-	send(c, http.StatusOK, list)
+	send(c, list)
 	return nil
 }
 

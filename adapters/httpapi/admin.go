@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/gin-gonic/gin"
 
@@ -67,7 +66,7 @@ func (a *API) listActivities(c *gin.Context) error {
 	for _, activity := range activities {
 		list = append(list, a.forOperator(activity))
 	}
-	send(c, http.StatusOK, list)
+	send(c, list)
 	return nil
 }
 
@@ -133,7 +132,7 @@ func (a *API) sendActivity(c *gin.Context, activity domain.Activity, err error) 
 	if err != nil {
 		return err
 	}
-	send(c, http.StatusOK, a.forOperator(activity))
+	send(c, a.forOperator(activity))
 	return nil
 }
 

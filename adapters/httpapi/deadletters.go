@@ -43,7 +43,7 @@ func (a *API) deadLetters(c *gin.Context) error {
 	for _, letter := range letters {
 		views = append(views, viewLetter(letter))
 	}
-	send(c, http.StatusOK, gin.H{"deadLetters": views})
+	send(c, gin.H{"deadLetters": views})
 	return nil
 }
 

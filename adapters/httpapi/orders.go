@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -135,6 +134,6 @@ func sendOrder(c *gin.Context, order domain.Order, err error) error {
 	if err != nil {
 		return err
 	}
-	send(c, http.StatusOK, viewOrder(order))
+	send(c, viewOrder(order))
 	return nil
 }

@@ -18,7 +18,7 @@ const readyTimeout = 2 * time.Second
 
 func (a *API) probes(r *gin.Engine) {
 	r.GET("/healthz", a.recovered, func(c *gin.Context) {
-		send(c, http.StatusOK, gin.H{"status": "ok"})
+		send(c, gin.H{"status": "ok"})
 	})
 	r.GET("/readyz", a.recovered, a.do(a.ready))
 }
@@ -31,7 +31,7 @@ func (a *API) ready(c *gin.Context) error {
 			return fmt.Errorf("%w: not ready: %w", domain.ErrUnavailable, err)
 		}
 	}
-	send(c, http.StatusOK, gin.H{"status": "ok"})
+	send(c, gin.H{"status": "ok"})
 	return nil
 }
 

@@ -56,7 +56,8 @@ func (r readyAnswer) send(c *gin.Context) {
 func sendAccepted(c *gin.Context, outcome domain.Outcome) {
 	scratch := scratches.Get().(*scratch)
 	defer scratches.Put(scratch)
-	body := append(scratch[:0], `{"code":1,"orderId":"`...)
+	body := scratch[:0]
+	body = append(body, `{"code":1,"orderId":"`...)
 	body = append(body, outcome.Order...) // letters, digits and dashes only
 	body = append(body, `","status":"queued"}`...)
 	header := c.Writer.Header()

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"net/http"
 
 	"github.com/gin-gonic/gin"
 
@@ -79,7 +78,7 @@ func (a *API) report(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	send(c, http.StatusOK, viewReport(report))
+	send(c, viewReport(report))
 	return nil
 }
 
@@ -102,6 +101,6 @@ func (a *API) reconcile(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	send(c, http.StatusOK, viewReport(report))
+	send(c, viewReport(report))
 	return nil
 }

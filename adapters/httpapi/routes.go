@@ -157,10 +157,10 @@ func (a *API) operatorRoutes(r *gin.Engine) {
 	}
 }
 
-// send answers with JSON. Nothing here may be kept by a cache on the way: the
+// send answers 200 with JSON. Nothing here may be kept by a cache on the way: the
 // same question has another answer a moment later.
-func send(c *gin.Context, status int, body any) {
-	sendAs(c, status, "application/json; charset=utf-8", body)
+func send(c *gin.Context, body any) {
+	sendAs(c, http.StatusOK, "application/json; charset=utf-8", body)
 }
 
 func sendAs(c *gin.Context, status int, contentType string, body any) {

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"net/http"
 
 	"github.com/gin-gonic/gin"
 
@@ -46,7 +45,7 @@ func (a *API) editStock(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	send(c, http.StatusOK, viewEdit(made))
+	send(c, viewEdit(made))
 	return nil
 }
 
@@ -63,7 +62,7 @@ func (a *API) stockEdits(c *gin.Context) error {
 	for _, edit := range edits {
 		list = append(list, viewEdit(edit))
 	}
-	send(c, http.StatusOK, list)
+	send(c, list)
 	return nil
 }
 

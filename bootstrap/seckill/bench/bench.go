@@ -84,9 +84,10 @@ type Persist struct {
 
 // Bounds of what is not measured.
 const (
-	graceTime = 20 * time.Second // for the removal of what a part left, and for one slow batch
-	checkTime = 10 * time.Second // of one check for overselling
-	restTime  = 3 * time.Second  // for a sale to come to rest after it
+	patienceTime = 3 * time.Second  // for answers after the end of a timed part, at least
+	graceTime    = 20 * time.Second // for the removal of what a part left, and for one slow batch
+	checkTime    = 10 * time.Second // of one check for overselling
+	restTime     = 3 * time.Second  // for a sale to come to rest after it
 )
 
 // Run compares. An error says that the run could not be carried through; what

@@ -40,15 +40,17 @@ func (r *rig) claim(sale domain.SaleID, n int64) domain.Claim {
 }
 
 // race lets all callers grab, each for another buyer, while stock lasts. What has
-// no answer for as long again after the end is cut off, and has no outcome: a
-// caller of a slow strategy may wait for longer than all this takes.
+// no answer for as long again after the end, and for some seconds at least, is cut
+// off and has no outcome: a caller of a slow strategy may wait for longer than all
+// this takes.
 func (r *rig) race(ctx context.Context, s strategy) (_ timed, err error) {
 	stock, sale, remove, err := r.stage(ctx, s, lots)
 	if err != nil {
 		return timed{}, err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	racing, cancel := context.WithTimeout(ctx, 2*r.Budget)
+	patience := r.Budget + max(r.Budget, patienceTime)
+	racing, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var failed failures
 	var refused atomic.Int64
@@ -74,7 +76,7 @@ func (r *rig) race(ctx context.Context, s strategy) (_ timed, err error) {
 	case refused.Load() > 0:
 		run.fault = fmt.Sprintf("%s %s: %d grabs were refused although there was stock", s.name, s.mode, refused.Load())
 	case measured.Counted == 0:
-		run.fault = fmt.Sprintf("%s %s: no grab won in %s: %v", s.name, s.mode, 2*r.Budget, failed.first)
+		run.fault = fmt.Sprintf("%s %s: no grab won in %s: %v", s.name, s.mode, patience, failed.first)
 	}
 	return run, ctx.Err()
 }

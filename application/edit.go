@@ -91,8 +91,12 @@ func (e *Engine) withdraw(ctx context.Context, lease domain.Lease, edit domain.S
 	}
 	made, err := e.Activities.EditStock(ctx, edit, lease.Fence)
 	if err == nil {
-		// It may have known the key from further back than the list goes.
-		return made, e.matchTotal(ctx, lease, edit.Sale)
+		// It may have known the key from further back than the list goes. The edit is
+		// made, so what fails now is no error of it: reconcile does it again.
+		if err := e.matchTotal(ctx, lease, edit.Sale); err != nil {
+			e.log.Warn("the hot store's total is left to reconcile", "sale", edit.Sale.String(), "error", err)
+		}
+		return made, nil
 	}
 	if ctx.Err() == nil { // else the lease may be over, and reconcile does it
 		err = errors.Join(err, e.matchTotal(ctx, lease, edit.Sale))

@@ -48,13 +48,13 @@ func (e *Engine) repair(ctx context.Context, report SaleReport) (repairs []Repai
 	var total error
 	err = e.Lock.Do(ctx, e.lockKey(sale), e.cfg.LockTTL, func(ctx context.Context, lease domain.Lease) error {
 		for _, step := range []func() ([]Repair, error){
-			func() ([]Repair, error) { return e.repairCounters(ctx, sale, lease.Fence.Number) },
 			func() ([]Repair, error) {
 				// A total that cannot be had yet keeps nothing else from being repaired.
 				done, err := e.repairTotal(ctx, sale, lease)
 				total = err
 				return done, nil
 			},
+			func() ([]Repair, error) { return e.repairCounters(ctx, sale, lease.Fence.Number) },
 			func() ([]Repair, error) { return e.repairHolds(ctx, sale, suspects) },
 			func() ([]Repair, error) { return e.repairLost(ctx, sale, lost, lease.Fence.Number) },
 		} {

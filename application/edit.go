@@ -55,6 +55,12 @@ func (e *Engine) editStock(ctx context.Context, edit domain.StockEdit) (made dom
 			made, err = e.withdraw(ctx, lease, edit, sku.Total)
 			return err
 		}
+		if preheated(activity.State) {
+			// A sale that is not loaded refuses before anything is written.
+			if _, err := e.Stock.Level(ctx, edit.Sale); err != nil {
+				return err
+			}
+		}
 		if made, err = e.Activities.EditStock(ctx, edit, lease.Fence); err != nil || !preheated(activity.State) {
 			return err
 		}

@@ -268,3 +268,19 @@ func TestReconcileLowersATotalAsFarAsItCan(t *testing.T) {
 		t.Errorf("%+v, %v (%v)", report.Sales[0], err, over)
 	}
 }
+
+// An edit that the hot store cannot take because the sale is not loaded is not
+// made: the operator is told to come again, and will.
+// covers S13
+func TestAnEditWaitsForTheLoad(t *testing.T) {
+	s := open(t, options{total: 10, limit: 9})
+	s.must(nil, s.Stock.Seal(ctx, sale, 1<<40, true))
+	for _, delta := range []int64{5, -5} {
+		if _, err := s.EditStock(ctx, edit(delta, "")); !errors.Is(err, domain.ErrNotReady) {
+			t.Errorf("%+d: %v", delta, err)
+		}
+	}
+	if edits, err := s.StockEdits(ctx, sale); err != nil || len(edits) > 0 {
+		t.Errorf("%+v, %v", edits, err)
+	}
+}

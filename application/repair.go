@@ -47,14 +47,31 @@ func (e *Engine) repair(ctx context.Context, report SaleReport) (repairs []Repai
 	}
 	var total error
 	err = e.Lock.Do(ctx, e.lockKey(sale), e.cfg.LockTTL, func(ctx context.Context, lease domain.Lease) error {
+		var short bool
 		for _, step := range []func() ([]Repair, error){
+			func() ([]Repair, error) {
+				// The total goes by the counters, so they come first; and again, where
+				// they do not fit into the total that there is.
+				done, err := e.repairCounters(ctx, sale, lease.Fence.Number)
+				if short = errors.Is(err, domain.ErrUnbalanced); short {
+					return nil, nil
+				}
+				return done, err
+			},
 			func() ([]Repair, error) {
 				// A total that cannot be had yet keeps nothing else from being repaired.
 				done, err := e.repairTotal(ctx, sale, lease)
-				total = err
-				return done, nil
+				if errors.Is(err, domain.ErrUnbalanced) || errors.Is(err, domain.ErrConflict) {
+					total, err = err, nil
+				}
+				return done, err
 			},
-			func() ([]Repair, error) { return e.repairCounters(ctx, sale, lease.Fence.Number) },
+			func() ([]Repair, error) {
+				if !short {
+					return nil, nil
+				}
+				return e.repairCounters(ctx, sale, lease.Fence.Number)
+			},
 			func() ([]Repair, error) { return e.repairHolds(ctx, sale, suspects) },
 			func() ([]Repair, error) { return e.repairLost(ctx, sale, lost, lease.Fence.Number) },
 		} {

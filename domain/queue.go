@@ -36,7 +36,8 @@ type Depth struct {
 // OrderQueue hands the intents that Stock.Reserve queued to consumers: at least
 // once, and first in first out per buyer of a sale as long as one consumer reads
 // a partition. A sale's intents are all in one partition, unless its stock is
-// split (Load.Segments): then each buyer's are.
+// split (Load.Segments): then each buyer's are. That is the order of delivery:
+// deliveries may be placed in the ledger side by side.
 type OrderQueue interface {
 	// Partitions is how many there are, numbered from 0. It never changes.
 	Partitions() int

@@ -9,7 +9,8 @@ const fewEntries = 8
 // one order when grabs are rare and hundreds under load, and a reader that takes
 // more than it can place in time would only lose the rest to another. It goes by
 // what the last read had. Reads at most double, so a backlog of large entries
-// after a quiet time is met with care.
+// after a quiet time is met with care; after a large read of small entries it is
+// not.
 type pace struct {
 	mu      sync.Mutex
 	entries int // of the last read that had any

@@ -20,21 +20,28 @@ local function corrupt(what)
 end
 
 if #ARGV < 4 or #ARGV > 1000 or #ARGV % 4 > 0 then return redis.error_reply("SECKILL arguments") end
-local units = 0
+local held = plain(redis.call("HGET", KEYS[1], "held") or "0")
+if not held then return corrupt("held") end
+local takings, left, units = {}, {}, 0
 for i = 1, #ARGV, 4 do
-  local quantity = plain(ARGV[i + 3])
+  local quantity, buyer = plain(ARGV[i + 3]), ARGV[i + 2]
   if not quantity then return redis.error_reply("SECKILL arguments") end
-  local has = plain(redis.call("HGET", KEYS[3], ARGV[i + 2]) or "0")
-  if not has then return corrupt("buyer") end
+  left[buyer] = left[buyer] or plain(redis.call("HGET", KEYS[3], buyer) or "0")
+  if not left[buyer] then return corrupt("buyer") end
   if redis.call("HGET", KEYS[2], ARGV[i]) == ARGV[i + 1] then
-    redis.call("HDEL", KEYS[2], ARGV[i])
-    redis.call("HSET", KEYS[3], ARGV[i + 2], string.format("%d", math.max(has - quantity, 0)))
+    takings[#takings + 1] = ARGV[i]
+    left[buyer] = math.max(left[buyer] - quantity, 0)
     units = units + quantity
   end
 end
-if units > 0 then
-  local held = plain(redis.call("HGET", KEYS[1], "held") or "0")
-  if not held then return corrupt("held") end
-  redis.call("HSET", KEYS[1], "held", string.format("%d", math.max(held - units, 0)))
+if units == 0 then return {"ok", 0} end
+redis.call("HSET", KEYS[1], "held", string.format("%d", math.max(held - units, 0)))
+redis.call("HDEL", KEYS[2], unpack(takings))
+for buyer, has in pairs(left) do
+  if has > 0 then
+    redis.call("HSET", KEYS[3], buyer, string.format("%d", has))
+  else
+    redis.call("HDEL", KEYS[3], buyer)
+  end
 end
 return {"ok", units}

@@ -50,7 +50,7 @@ func (e *Engine) Grab(ctx context.Context, req GrabRequest) (domain.Outcome, err
 
 	outcome, err := e.reserve(ctx, req.Sale, claim)
 	if err == nil {
-		e.soldOut.saw(req.Sale, outcome, start)
+		e.soldOut.saw(req.Sale, outcome, start, e.Clock.Now())
 	}
 	tried := claim.Order
 	if outcome.Order != "" { // a replay: the order is an earlier one

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"seckill/domain"
@@ -23,7 +22,8 @@ const (
 )
 
 // Persist brings deliveries of the queue into the ledger and acknowledges
-// those that are done. What is not acknowledged comes back through the queue.
+// those that are done, also when it fails with others. What is not acknowledged
+// comes back through the queue.
 //
 // A delivery is done when every one of its orders is in the ledger, as an
 // order, a rejection or a dead letter. An error means that the ledger or the
@@ -32,10 +32,11 @@ func (e *Engine) Persist(ctx context.Context, deliveries []domain.Delivery) erro
 	var orders []domain.Order
 	var from []int // the delivery of each order
 	undone := make([]bool, len(deliveries))
+	var problems []error
 	for i, d := range deliveries {
 		if d.Problem != "" {
 			if err := e.bury(ctx, domain.DeadLetter{Payload: d.Raw, Reason: d.Problem}); err != nil {
-				return err
+				undone[i], problems = true, append(problems, err)
 			}
 			continue
 		}
@@ -45,16 +46,14 @@ func (e *Engine) Persist(ctx context.Context, deliveries []domain.Delivery) erro
 		}
 	}
 	placed, err := e.placeAll(ctx, orders)
-	if err != nil {
-		return err
-	}
+	problems = append(problems, err)
 	for k, p := range placed {
-		done, err := e.conclude(ctx, p, deliveries[from[k]].Attempts)
-		if err != nil {
-			return err
+		done, err := false, error(nil)
+		if p != nil {
+			done, err = e.conclude(ctx, *p, deliveries[from[k]].Attempts)
 		}
-		if !done {
-			undone[from[k]] = true
+		if !done || err != nil {
+			undone[from[k]], problems = true, append(problems, err)
 		}
 	}
 	e.releaseRejected(ctx, placed)
@@ -64,10 +63,12 @@ func (e *Engine) Persist(ctx context.Context, deliveries []domain.Delivery) erro
 			done = append(done, d)
 		}
 	}
-	if err := e.Queue.Ack(ctx, done...); err != nil {
-		return fmt.Errorf("acknowledge: %w", err)
+	if len(done) > 0 {
+		if err := e.Queue.Ack(ctx, done...); err != nil {
+			problems = append(problems, fmt.Errorf("acknowledge: %w", err))
+		}
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 func orderOf(intent domain.Intent) domain.Order {
@@ -84,24 +85,28 @@ func intentOf(order domain.Order) domain.Intent {
 	}
 }
 
-// placeAll places orders in transactions of maxPlace, some of them at a time. If
-// one of them fails, what the others have written stays, and is found there when
-// the delivery comes back.
-func (e *Engine) placeAll(ctx context.Context, orders []domain.Order) ([]domain.Placed, error) {
-	chunks := slices.Collect(slices.Chunk(orders, maxPlace))
-	answers := make([][]domain.Placed, len(chunks))
-	errs := make([]error, len(chunks))
+// placeAll places orders in transactions of maxPlace, some of them at a time. It
+// returns what became of each order: nil where its transaction failed.
+func (e *Engine) placeAll(ctx context.Context, orders []domain.Order) ([]*domain.Placed, error) {
+	placed := make([]*domain.Placed, len(orders))
+	errs := make([]error, (len(orders)+maxPlace-1)/maxPlace)
 	slots := make(chan struct{}, e.cfg.PlaceAtOnce)
 	var group sync.WaitGroup
-	for i, chunk := range chunks {
+	for i := range errs {
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			answers[i], errs[i] = e.place(ctx, chunk)
+			from := i * maxPlace
+			to := min(from+maxPlace, len(orders))
+			answers, err := e.place(ctx, orders[from:to])
+			for k := range answers {
+				placed[from+k] = &answers[k]
+			}
+			errs[i] = err
 		})
 	}
 	group.Wait()
-	return slices.Concat(answers...), errors.Join(errs...)
+	return placed, errors.Join(errs...)
 }
 
 func (e *Engine) place(ctx context.Context, orders []domain.Order) ([]domain.Placed, error) {
@@ -161,10 +166,10 @@ func (e *Engine) bury(ctx context.Context, letter domain.DeadLetter) error {
 
 // releaseRejected has the units of rejected orders on sale again at once. Their
 // effects do it again if this fails.
-func (e *Engine) releaseRejected(ctx context.Context, placed []domain.Placed) {
+func (e *Engine) releaseRejected(ctx context.Context, placed []*domain.Placed) {
 	holds := map[domain.SaleID][]domain.OrderID{}
 	for _, p := range placed {
-		if p.Err == nil && p.Order.Status == domain.Rejected {
+		if p != nil && p.Err == nil && p.Order.Status == domain.Rejected {
 			holds[p.Order.Sale] = append(holds[p.Order.Sale], p.Order.Hold)
 		}
 	}

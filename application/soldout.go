@@ -49,9 +49,9 @@ func (s *soldOut) known(sale domain.SaleID, now time.Time) bool {
 	return at < check || !mark.check.CompareAndSwap(check, at+int64(soldOutCheck))
 }
 
-// saw notes what the hot store has answered to a grab that was sent at a time.
-// The time counts, not the answer's: what came free since is not in the answer.
-func (s *soldOut) saw(sale domain.SaleID, outcome domain.Outcome, sent time.Time) {
+// saw notes what the hot store has answered by now to a grab that was sent
+// before. The sending counts: what came free since is not in the answer.
+func (s *soldOut) saw(sale domain.SaleID, outcome domain.Outcome, sent, now time.Time) {
 	switch {
 	case outcome.Verdict != domain.SoldOut:
 		if outcome.Verdict == domain.Accepted && !outcome.Replayed {
@@ -69,10 +69,9 @@ func (s *soldOut) saw(sale domain.SaleID, outcome domain.Outcome, sent time.Time
 	}
 	at := sent.UnixNano()
 	said := mark.said.Load()
-	if said < at || said-at > int64(soldOutAge) { // newer, or the clock was set back
-		if mark.said.CompareAndSwap(said, at) && said-at > int64(soldOutAge) {
-			mark.check.Store(at + int64(soldOutCheck))
-		}
+	clockSetBack := said > now.UnixNano()
+	if (said < at || clockSetBack) && mark.said.CompareAndSwap(said, at) && clockSetBack {
+		mark.check.Store(at + int64(soldOutCheck))
 	}
 	mark.check.CompareAndSwap(0, at+int64(soldOutCheck))
 }

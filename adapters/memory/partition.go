@@ -82,15 +82,17 @@ func (p *partition) wake() {
 	}
 }
 
-func (p *partition) receive(limit int, now time.Time) []domain.Delivery {
+// receive takes entries until they have so many orders; reclaim does as well.
+func (p *partition) receive(orders int, now time.Time) []domain.Delivery {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var got []domain.Delivery
-	for p.fresh != nil && len(got) < limit {
+	for p.fresh != nil && orders > 0 {
 		e := p.fresh.Value.(*entry)
 		p.fresh = p.fresh.Next()
 		got = append(got, p.deliver(e, now))
 		heap.Push(&p.due, e)
+		orders -= len(e.delivery.Intents)
 	}
 	if p.fresh != nil {
 		p.wake() // others wait for the rest
@@ -98,14 +100,15 @@ func (p *partition) receive(limit int, now time.Time) []domain.Delivery {
 	return got
 }
 
-func (p *partition) reclaim(limit int, now time.Time) []domain.Delivery {
+func (p *partition) reclaim(orders int, now time.Time) []domain.Delivery {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var got []domain.Delivery
-	for len(got) < limit && len(p.due) > 0 && !now.Before(p.due[0].due) {
+	for orders > 0 && len(p.due) > 0 && !now.Before(p.due[0].due) {
 		e := p.due[0]
 		got = append(got, p.deliver(e, now))
 		heap.Fix(&p.due, 0)
+		orders -= len(e.delivery.Intents)
 	}
 	return got
 }

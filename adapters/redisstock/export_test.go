@@ -94,9 +94,6 @@ func ReleaseIn(ctx context.Context, s *Stock, sale domain.SaleID, segment int, i
 	return err
 }
 
-// FewEntries is fewEntries.
-const FewEntries = fewEntries
-
 // Home is the segment that decides a buyer's claims.
 func Home(t interface{ Fatal(...any) }, s *Stock, sale domain.SaleID, buyer domain.BuyerID) int {
 	l, err := s.find(context.Background(), sale)

@@ -2,9 +2,6 @@ package redisstock
 
 import "sync"
 
-// fewEntries may be read however many orders they hold.
-const fewEntries = 8
-
 // pace turns a number of orders into a number of entries to read: an entry holds
 // one order when grabs are rare and hundreds under load, and a reader that takes
 // more than it can place in time would only lose the rest to another. It goes by
@@ -21,11 +18,10 @@ type pace struct {
 func (p *pace) entriesFor(orders int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	wanted := fewEntries
-	if p.orders > 0 {
-		wanted = max(wanted, min(orders*p.entries/p.orders, 2*p.entries))
+	if p.orders == 0 {
+		return 1
 	}
-	return min(wanted, orders, maxReceive)
+	return max(1, min(orders*p.entries/p.orders, 2*p.entries, maxReceive))
 }
 
 // saw notes what a read had.

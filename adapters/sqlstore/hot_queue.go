@@ -131,8 +131,9 @@ func (q *Queue) Reclaim(ctx context.Context, partition, limit int) ([]domain.Del
 	return q.deliver(ctx, partition, limit, "due_at > 0 AND due_at <= "+nowSQL[q.store.dialect])
 }
 
-// deliver takes up to limit entries for which the condition holds and nobody
-// else has locked. It looks first without a lock, because mostly there are none.
+// deliver takes entries for which the condition holds and nobody else has locked,
+// until they have so many orders. It looks first without a lock, because mostly
+// there are none.
 func (q *Queue) deliver(ctx context.Context, partition, limit int, condition string) ([]domain.Delivery, error) {
 	where := " WHERE part = ? AND " + condition + " ORDER BY due_at, id LIMIT ?"
 	var first int64
@@ -145,7 +146,7 @@ func (q *Queue) deliver(ctx context.Context, partition, limit int, condition str
 	}
 	var got []domain.Delivery
 	err = q.store.inTx(ctx, func(ctx context.Context, tx *ent.Tx) error {
-		got, err = q.pick(ctx, tx, partition, where, min(limit, maxRows))
+		got, err = q.pick(ctx, tx, partition, where, limit)
 		if err != nil {
 			return err
 		}
@@ -164,13 +165,19 @@ func (q *Queue) pick(ctx context.Context, tx *ent.Tx, partition int, where strin
 		sale                         string
 		payload                      []byte
 	)
+	orders := 0
 	err := q.store.rows(ctx, tx.Client(), []any{&id, &sale, &epoch, &attempts, &created, &payload}, func() error {
-		got = append(got, decode(domain.Delivery{
+		if orders >= limit {
+			return nil // left to the next call
+		}
+		d := decode(domain.Delivery{
 			ID: strconv.FormatInt(id, 10), Partition: partition, Attempts: int(attempts) + 1,
-		}, sale, epoch, moment(created), payload))
+		}, sale, epoch, moment(created), payload)
+		got = append(got, d)
+		orders += max(len(d.Intents), 1)
 		return nil
 	}, "SELECT id, sale, epoch, attempts, created_at, payload FROM hot_intents"+where+freeSuffix[q.store.dialect],
-		int64(partition), int64(limit))
+		int64(partition), int64(min(limit, maxRows)))
 	return got, err
 }
 

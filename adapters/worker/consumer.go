@@ -13,10 +13,11 @@ import (
 
 // ConsumerConfig is what can be set about consumers.
 type ConsumerConfig struct {
-	// Consumers is how many batches may be on their way to the ledger at the
-	// same time; each uses one connection of the database's pool.
+	// Consumers is how many batches are placed in the ledger at the same time;
+	// each uses up to application.Config.PlaceAtOnce connections to it.
 	Consumers int
-	// Batch is about how many orders are taken from the queue at a time.
+	// Batch is about how many orders are taken from the queue at a time, at most.
+	// Fewer are while the ledger is slow.
 	Batch int
 	// PlaceTimeout bounds one batch from its delivery on. It must be shorter
 	// than the queue's backoff, or a slow batch is delivered to somebody else
@@ -33,11 +34,12 @@ type Consumer struct {
 	queue  domain.OrderQueue
 	cfg    ConsumerConfig
 	slots  chan struct{}
+	size   *size
 }
 
 // NewConsumer makes a consumer; Run starts it.
 func NewConsumer(engine *application.Engine, queue domain.OrderQueue, cfg ConsumerConfig) *Consumer {
-	return &Consumer{engine: engine, queue: queue, cfg: cfg, slots: make(chan struct{}, cfg.Consumers)}
+	return &Consumer{engine: engine, queue: queue, cfg: cfg, slots: make(chan struct{}, cfg.Consumers), size: newSize(cfg.Batch)}
 }
 
 // Run consumes until ctx ends, and finishes the batches that it has read.
@@ -59,11 +61,12 @@ func (c *Consumer) read(ctx context.Context, partition int) {
 	wait := firstWait
 	for ctx.Err() == nil {
 		free <- struct{}{} // a batch is over in time, see persist
-		deliveries, err := c.take(ctx, partition)
+		asked := c.size.get()
+		deliveries, err := c.take(ctx, partition, asked)
 		if len(deliveries) > 0 {
 			writing.Go(func() {
 				defer func() { <-free }()
-				if err := c.persist(ctx, deliveries); err != nil && ctx.Err() == nil {
+				if err := c.persist(ctx, deliveries, asked); err != nil && ctx.Err() == nil {
 					c.cfg.Log.Error("a batch comes back later", "partition", partition, "entries", len(deliveries), "error", err)
 				}
 			})
@@ -82,30 +85,45 @@ func (c *Consumer) read(ctx context.Context, partition int) {
 }
 
 // take takes entries from the queue; redelivered ones first: they are older.
-func (c *Consumer) take(ctx context.Context, partition int) ([]domain.Delivery, error) {
-	deliveries, err := c.queue.Reclaim(ctx, partition, c.cfg.Batch)
+func (c *Consumer) take(ctx context.Context, partition, orders int) ([]domain.Delivery, error) {
+	deliveries, err := c.queue.Reclaim(ctx, partition, orders)
 	if err != nil || len(deliveries) > 0 {
 		return deliveries, err
 	}
-	return c.queue.Receive(ctx, partition, c.cfg.Batch)
+	return c.queue.Receive(ctx, partition, orders)
 }
 
 // Pauses after a failure: short at first, since most outages are.
 const firstWait, maxWait = 50 * time.Millisecond, 2 * time.Second
 
-// persist tries a batch again while the ledger is away: there is nothing better
-// to do, and the batch is done the moment the ledger is back. It gives up in
-// time for the queue to hand the batch to somebody else. Once it has entries it
-// goes on although ctx may end: they are this process's to finish.
-func (c *Consumer) persist(ctx context.Context, deliveries []domain.Delivery) error {
+// persist places a batch, a piece at a time since a read may have far more orders
+// than were asked for: what is placed by the end of its time stays so, and the
+// queue hands the rest to somebody else. Once it has entries it goes on although
+// ctx may end: they are this process's to finish.
+func (c *Consumer) persist(ctx context.Context, deliveries []domain.Delivery, asked int) error {
+	start := time.Now()
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.PlaceTimeout)
 	defer cancel()
+	defer func() { c.size.note(asked, orders(deliveries), time.Since(start), c.cfg.PlaceTimeout) }()
 	select {
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
 	case <-work.Done():
 		return fmt.Errorf("no slot for a batch: %w", work.Err())
 	}
+	for rest := deliveries; len(rest) > 0; {
+		n := piece(rest, c.cfg.Batch)
+		if err := c.place(ctx, work, rest[:n]); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	return nil
+}
+
+// place tries again while the ledger is away: there is nothing better to do, and
+// the orders are placed the moment it is back.
+func (c *Consumer) place(ctx, work context.Context, deliveries []domain.Delivery) error {
 	wait := firstWait
 	for {
 		err := c.engine.Persist(work, deliveries)
@@ -114,6 +132,23 @@ func (c *Consumer) persist(ctx context.Context, deliveries []domain.Delivery) er
 		}
 		wait = min(2*wait, maxWait)
 	}
+}
+
+// piece is how many of the deliveries have at most so many orders; at least 1.
+func piece(deliveries []domain.Delivery, most int) int {
+	n := 1
+	for n < len(deliveries) && orders(deliveries[:n+1]) <= most {
+		n++
+	}
+	return n
+}
+
+func orders(deliveries []domain.Delivery) int {
+	n := 0
+	for _, d := range deliveries {
+		n += len(d.Intents)
+	}
+	return n
 }
 
 // Drain persists what is left in the queue, until it is empty or ctx ends. A
@@ -125,9 +160,10 @@ func (c *Consumer) Drain(ctx context.Context) error {
 			return err
 		}
 		for p := range c.queue.Partitions() {
-			deliveries, err := c.take(ctx, p)
+			asked := c.size.get()
+			deliveries, err := c.take(ctx, p, asked)
 			if err == nil && len(deliveries) > 0 {
-				err = c.persist(ctx, deliveries)
+				err = c.persist(ctx, deliveries, asked)
 			}
 			if err != nil {
 				c.cfg.Log.Error("drain failed", "partition", p, "error", err)

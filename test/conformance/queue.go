@@ -117,6 +117,34 @@ var queueTests = []stockTest{
 			s.Fatalf("reclaimed %d entries, want at most 2", len(part))
 		}
 	}},
+	{"stops once it has as many orders as asked for", func(s *stockStage) {
+		const entries, perEntry, limit = 12, 50, 120
+		sale := s.openSale(entries*perEntry, entries*perEntry)
+		for range entries {
+			claims := make([]domain.Claim, perEntry)
+			for i := range claims {
+				claims[i] = s.claim(sale, "alice", 1)
+			}
+			s.reserve(sale, claims...)
+		}
+		bounded := func(got []domain.Delivery) {
+			if n := len(got); n > 0 && len(intentsOf(got[:n-1])) >= limit {
+				s.Fatalf("handed out %d orders, want about %d", len(intentsOf(got)), limit)
+			}
+		}
+		for n := 0; n < entries*perEntry; {
+			got := s.receiveSome(limit)
+			bounded(got)
+			n += len(intentsOf(got))
+		}
+		s.makeDue()
+		for n := 0; n < entries*perEntry; {
+			got := s.reclaimSome(limit)
+			bounded(got)
+			n += len(intentsOf(got))
+			s.ack(got...)
+		}
+	}},
 	{"hands each entry to one of many receivers", func(s *stockStage) {
 		const entries = 300
 		sales := []domain.SaleID{s.openSale(1000, 1000), s.openSale(1000, 1000), s.openSale(1000, 1000)}
@@ -270,9 +298,11 @@ var queueTests = []stockTest{
 		)
 		for range 8 {
 			callers.Go(func() {
-				for _, d := range s.reclaimSome(100) {
+				for got := s.reclaimSome(100); len(got) > 0; got = s.reclaimSome(100) {
 					mu.Lock()
-					attempts[d.Intents[0].Order] = append(attempts[d.Intents[0].Order], d.Attempts)
+					for _, d := range got {
+						attempts[d.Intents[0].Order] = append(attempts[d.Intents[0].Order], d.Attempts)
+					}
 					mu.Unlock()
 				}
 			})

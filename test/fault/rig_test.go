@@ -1,0 +1,175 @@
+package fault
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/fx"
+
+	"seckill/adapters/sqlstore"
+	"seckill/application"
+	"seckill/bootstrap"
+	"seckill/domain"
+	"seckill/test/harness"
+	"seckill/test/history"
+)
+
+// patience bounds everything that has to happen sooner or later.
+const patience = 60 * time.Second
+
+// setup is what a rig is made of.
+type setup struct {
+	ledger string                  // mariadb, postgres or sqlite
+	hot    string                  // "" is lua
+	own    bool                    // the servers are this test's, to be stopped and harmed
+	redis  []harness.RedisOption   // of its own Redis
+	change func(*bootstrap.Config) // of the configuration, at last
+}
+
+// rig is the whole engine in this process, loops included, with proxies between
+// it and its real servers, and a history of what its clients were told.
+type rig struct {
+	*application.Engine
+	t        *testing.T
+	config   bootstrap.Config
+	app      *fx.App
+	stock    domain.Stock
+	queue    domain.OrderQueue
+	store    *sqlstore.Store
+	redis    *harness.RedisServer // nil without Redis
+	database *harness.SQLServer   // nil with SQLite
+	toRedis  *harness.Proxy       // nil without Redis
+	toSQL    *harness.Proxy       // nil with SQLite
+	history  *history.History
+	sales    []history.Sale
+	log      *harness.Buffer
+	last     atomic.Int64 // activity id
+}
+
+func newRig(t *testing.T, s setup) *rig {
+	t.Helper()
+	r := &rig{t: t, history: history.New(), log: &harness.Buffer{}}
+	r.last.Store(1000)
+	c := bootstrap.Default()
+	c.Redis.Prefix = "t" + strings.ToLower(rand.Text()[:12])
+	c.Stock, c.Accept = "lua", application.AcceptQueued
+	if s.hot != "" {
+		c.Stock = s.hot
+	}
+	c.ReclaimAfter, c.ExpireEvery, c.RelayEvery = 2*time.Second, 100*time.Millisecond, 100*time.Millisecond
+	c.ReconcileEvery = 0 // a test says when
+	c.Database = r.openLedger(s)
+	if c.Stock != "memory" && c.Stock != "sql" {
+		if r.redis = harness.SharedRedis(t); s.own {
+			r.redis = harness.Redis(t, s.redis...)
+		}
+		r.toRedis = harness.NewProxy(t, r.redis.Addr)
+		c.Redis.Addrs = []string{r.toRedis.Addr}
+	}
+	if s.change != nil {
+		s.change(&c)
+	}
+	r.config = c
+	if err := bootstrap.Migrate(t.Context(), c, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	t.Cleanup(func() {
+		r.stop()
+		if t.Failed() {
+			t.Logf("the engine's log:\n%s", tail(r.log.String(), 8000))
+		}
+	})
+	return r
+}
+
+func (r *rig) openLedger(s setup) (databaseURL string) {
+	switch s.ledger {
+	case "mariadb":
+		if r.database = harness.SharedMariaDB(r.t); s.own {
+			r.database = harness.MariaDB(r.t)
+		}
+	case "postgres":
+		if r.database = harness.SharedPostgres(r.t); s.own {
+			r.database = harness.Postgres(r.t)
+		}
+	default:
+		return "sqlite://" + filepath.ToSlash(filepath.Join(r.t.TempDir(), "orders.db"))
+	}
+	r.toSQL, databaseURL = harness.ProxyURL(r.t, r.database.NewDatabase(r.t))
+	return databaseURL
+}
+
+// start starts the engine: the first one, or the next after stop.
+func (r *rig) start() {
+	r.t.Helper()
+	log := slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	r.app = fx.New(fx.Supply(r.config, log), fx.NopLogger, bootstrap.Module,
+		fx.Populate(&r.Engine, &r.stock, &r.queue, &r.store))
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := r.app.Start(ctx); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// stop drains the engine as SIGTERM does.
+func (r *rig) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := r.app.Stop(ctx); err != nil {
+		r.t.Errorf("stop: %v", err)
+	}
+}
+
+// sell makes a sale and opens it.
+func (r *rig) sell(total, limit int64) history.Sale {
+	r.t.Helper()
+	return r.sellFor(total, limit, time.Hour)
+}
+
+// sellFor is sell with a time to pay.
+func (r *rig) sellFor(total, limit int64, window time.Duration) history.Sale {
+	r.t.Helper()
+	id := domain.SaleID{Activity: domain.ActivityID(r.last.Add(1)), SKU: 2001}
+	now := time.Now()
+	_, err := r.SaveActivity(r.t.Context(), domain.Activity{
+		ID: id.Activity, Name: "fault", StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour), PaymentWindow: window,
+		SKUs: []domain.SKU{{ID: id.SKU, Name: "fault", Total: total, PerUserLimit: limit, Segments: 1}},
+	})
+	r.must(err)
+	_, err = r.Preheat(r.t.Context(), id.Activity)
+	r.must(err)
+	_, err = r.SetState(r.t.Context(), id.Activity, "open")
+	r.must(err)
+	sale := history.Sale{SaleID: id, Total: total, Limit: limit}
+	r.sales = append(r.sales, sale)
+	return sale
+}
+
+func (r *rig) must(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// eventually asks until there is nothing wrong.
+func (r *rig) eventually(what string, wrong func() error) {
+	r.t.Helper()
+	var err error
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if err = wrong(); err == nil {
+			return
+		}
+	}
+	r.t.Fatalf("%s: %v", what, err)
+}
+
+func tail(text string, n int) string { return text[max(0, len(text)-n):] }

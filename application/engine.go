@@ -2,6 +2,7 @@ package application
 
 import (
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"seckill/domain"
@@ -31,6 +32,8 @@ type Ports struct {
 	Lock        domain.Lock
 	Clock       domain.Clock
 	IDs         domain.IDs
+	// Continuity is nil for a hot store that cannot lose anything by itself.
+	Continuity domain.Continuity
 }
 
 // Config is what can be set about the use cases. The zero value of a field
@@ -98,6 +101,7 @@ type Engine struct {
 	events  *events
 	waits   *waits
 	soldOut *soldOut
+	doubts  atomic.Pointer[domain.Doubts] // nil: the hot store is trusted
 }
 
 // New puts an engine together. It starts nothing: the workers drive it.

@@ -39,6 +39,12 @@ func (e *Engine) Grab(ctx context.Context, req GrabRequest) (domain.Outcome, err
 		e.watch.Grabbed(domain.SoldOut, 0)
 		return outcome, nil
 	}
+	if e.doubted(req.Sale) {
+		outcome := domain.Outcome{Verdict: domain.NotReady}
+		e.logGrab(ctx, start, claim, "", outcome, nil)
+		e.watch.Grabbed(domain.NotReady, 0)
+		return outcome, nil
+	}
 	claim.Order = e.IDs.OrderID(req.Sale)
 
 	// The waiter is there before the hold is, so the commit cannot slip past it.

@@ -21,6 +21,9 @@ func (e *Engine) Order(ctx context.Context, id domain.OrderID, buyer domain.Buye
 	if err != nil {
 		return domain.Order{}, fmt.Errorf("find order: %w", err)
 	}
+	if order.Reason == domain.ReasonLost {
+		order.Buyer = buyer // nobody knows whose it was
+	}
 	if buyer != "" && order.Buyer != buyer {
 		return domain.Order{}, fmt.Errorf("find order: %w", domain.ErrNotFound)
 	}
@@ -43,7 +46,11 @@ func (e *Engine) order(ctx context.Context, id domain.OrderID) (domain.Order, er
 	if err != nil && !errors.Is(err, domain.ErrNotFound) {
 		return domain.Order{}, err
 	}
-	return e.ledgerOrder(ctx, id)
+	order, err := e.ledgerOrder(ctx, id)
+	if errors.Is(err, domain.ErrNotFound) {
+		return e.lost(ctx, id)
+	}
+	return order, err
 }
 
 func (e *Engine) ledgerOrder(ctx context.Context, id domain.OrderID) (domain.Order, error) {

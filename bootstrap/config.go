@@ -59,6 +59,7 @@ type Config struct {
 	PaymentWindow   time.Duration `koanf:"payment_window"`
 	ExpireEvery     time.Duration `koanf:"expire_every"`
 	RelayEvery      time.Duration `koanf:"relay_every"`
+	WatchEvery      time.Duration `koanf:"watch_every"`
 	ReconcileEvery  time.Duration `koanf:"reconcile_every"`
 	ReconcileRepair bool          `koanf:"reconcile_repair"`
 	ShutdownTimeout time.Duration `koanf:"shutdown_timeout"`
@@ -266,6 +267,7 @@ func (c *Config) Validate() error {
 		{between(c.PaymentWindow, time.Millisecond, domain.MaxPayWindow), "payment_window", "must be from 1ms to 720h"},
 		{between(c.ExpireEvery, 10*time.Millisecond, time.Hour), "expire_every", "must be from 10ms to 1h"},
 		{between(c.RelayEvery, 10*time.Millisecond, time.Hour), "relay_every", "must be from 10ms to 1h"},
+		{between(c.WatchEvery, 10*time.Millisecond, time.Minute), "watch_every", "must be from 10ms to 1m"},
 		{c.ReconcileEvery == 0 || between(c.ReconcileEvery, time.Second, 24*time.Hour), "reconcile_every", "must be 0 or from 1s to 24h"},
 		{between(c.ShutdownTimeout, time.Second, time.Hour), "shutdown_timeout", "must be from 1s to 1h"},
 		{logLevels[c.Log.Level] != nil, "log.level", "must be debug, info, warn or error"},

@@ -107,6 +107,8 @@ type hot struct {
 	Queue domain.OrderQueue
 	Lock  domain.Lock
 	Ping  pinger
+	// Continuity is nil for a store that ends with the process or is the ledger's.
+	Continuity domain.Continuity
 }
 
 // pinger asks the hot store for a sign of life.
@@ -163,7 +165,7 @@ func openRedis(lc fx.Lifecycle, config Config, fences domain.Fences, metrics *te
 		Observer: redislock.Observer{Asked: metrics.LockAsked, Held: metrics.LockHeld},
 	})
 	return hot{
-		Stock: stock, Queue: queue, Lock: lock,
+		Stock: stock, Queue: queue, Lock: lock, Continuity: stock,
 		Ping: func(ctx context.Context) error { return client.Ping(ctx).Err() },
 	}, nil
 }
@@ -186,8 +188,14 @@ func openQuorum(lc fx.Lifecycle, config Config) ([]redis.UniversalClient, error)
 	return servers, nil
 }
 
+// redisStock is what all strategies in Redis are.
+type redisStock interface {
+	domain.Stock
+	domain.Continuity
+}
+
 // openStrategy makes the hot store in Redis that decides as the setting says.
-func openStrategy(name string, config redisstock.Config) (domain.Stock, domain.OrderQueue, error) {
+func openStrategy(name string, config redisstock.Config) (redisStock, domain.OrderQueue, error) {
 	switch name {
 	case "incr":
 		stock, err := redisstock.NewIncr(config)
@@ -238,13 +246,14 @@ type enginePorts struct {
 	Lock        domain.Lock
 	Clock       domain.Clock
 	IDs         domain.IDs
+	Continuity  domain.Continuity
 }
 
 func newEngine(config Config, ports enginePorts, metrics *telemetry.Metrics, log *slog.Logger) *application.Engine {
 	return application.New(application.Ports{
 		Stock: ports.Stock, Queue: ports.Queue, Orders: ports.Orders, Outbox: ports.Outbox,
 		DeadLetters: ports.DeadLetters, Activities: ports.Activities, Lock: ports.Lock,
-		Clock: ports.Clock, IDs: ports.IDs,
+		Clock: ports.Clock, IDs: ports.IDs, Continuity: ports.Continuity,
 	}, application.Config{
 		Accept: config.Accept, AcceptWait: config.AcceptWait,
 		LockTTL: config.Lock.TTL, LockPerActivity: config.Lock.Scope == "activity",
@@ -299,4 +308,11 @@ func prepare(lc fx.Lifecycle, config Config, engine *application.Engine, queue d
 	if config.Stock == "memory" {
 		lc.Append(fx.StartHook(engine.Rebuild))
 	}
+	// Before the first grab, and for a Redis that is used for the first time.
+	lc.Append(fx.StartHook(func(ctx context.Context) error {
+		if err := engine.Watch(ctx); err != nil {
+			log.Warn("the hot store is not ready", "error", err)
+		}
+		return nil
+	}))
 }

@@ -24,6 +24,7 @@ func runWorkers(lc fx.Lifecycle, config Config, engine *application.Engine, queu
 	})
 	sweep := worker.SweeperConfig{
 		ExpireEvery: config.ExpireEvery, RelayEvery: config.RelayEvery,
+		WatchEvery:     config.WatchEvery,
 		ReconcileEvery: config.ReconcileEvery, Repair: config.ReconcileRepair, Log: log,
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -33,6 +34,7 @@ func runWorkers(lc fx.Lifecycle, config Config, engine *application.Engine, queu
 			running.Go(func() { consumer.Run(ctx) })
 			running.Go(func() { worker.Expire(ctx, engine, sweep) })
 			running.Go(func() { worker.Relay(ctx, engine, sweep) })
+			running.Go(func() { worker.Watch(ctx, engine, sweep) })
 			running.Go(func() { worker.Reconcile(ctx, engine, sweep) })
 			return nil
 		},

@@ -13,4 +13,6 @@ type Clock interface {
 type IDs interface {
 	// OrderID returns a new id: unique everywhere, sorting by time, impossible to guess.
 	OrderID(SaleID) OrderID
+	// Minted is when OrderID made an id, to the millisecond; false when it did not.
+	Minted(OrderID) (time.Time, bool)
 }

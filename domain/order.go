@@ -28,6 +28,7 @@ const (
 	ReasonDuplicateRequest = "duplicate_request" // the request id has another order
 	ReasonUnknownSale      = "unknown_sale"      // the ledger has no such sale
 	ReasonDeadLetter       = "dead_letter"       // could not be placed, see the dead letters
+	ReasonLost             = "lost"              // the hot store lost it before the ledger had it; in no ledger
 )
 
 // Order is one order of the ledger. Times are the database's, zero when unset.
@@ -58,6 +59,7 @@ type Placed struct {
 // Tally is the ledger's account of a sale, read in one step. Figures are units.
 type Tally struct {
 	Epoch     int64
+	Since     time.Time // when the epoch began; zero before the first
 	Total     int64
 	Reserved  int64 // of the stock row
 	Sold      int64 // of the stock row

@@ -8241,6 +8241,8 @@ type StockMutation struct {
 	addsold           *int64
 	epoch             *int64
 	addepoch          *int64
+	epoch_at          *int64
+	addepoch_at       *int64
 	clearedFields     map[string]struct{}
 	done              bool
 	oldValue          func(context.Context) (*Stock, error)
@@ -8891,6 +8893,62 @@ func (m *StockMutation) ResetEpoch() {
 	m.addepoch = nil
 }
 
+// SetEpochAt sets the "epoch_at" field.
+func (m *StockMutation) SetEpochAt(i int64) {
+	m.epoch_at = &i
+	m.addepoch_at = nil
+}
+
+// EpochAt returns the value of the "epoch_at" field in the mutation.
+func (m *StockMutation) EpochAt() (r int64, exists bool) {
+	v := m.epoch_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEpochAt returns the old "epoch_at" field's value of the Stock entity.
+// If the Stock object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *StockMutation) OldEpochAt(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEpochAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEpochAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEpochAt: %w", err)
+	}
+	return oldValue.EpochAt, nil
+}
+
+// AddEpochAt adds i to the "epoch_at" field.
+func (m *StockMutation) AddEpochAt(i int64) {
+	if m.addepoch_at != nil {
+		*m.addepoch_at += i
+	} else {
+		m.addepoch_at = &i
+	}
+}
+
+// AddedEpochAt returns the value that was added to the "epoch_at" field in this mutation.
+func (m *StockMutation) AddedEpochAt() (r int64, exists bool) {
+	v := m.addepoch_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetEpochAt resets all changes to the "epoch_at" field.
+func (m *StockMutation) ResetEpochAt() {
+	m.epoch_at = nil
+	m.addepoch_at = nil
+}
+
 // Where appends a list predicates to the StockMutation builder.
 func (m *StockMutation) Where(ps ...predicate.Stock) {
 	m.predicates = append(m.predicates, ps...)
@@ -8925,7 +8983,7 @@ func (m *StockMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *StockMutation) Fields() []string {
-	fields := make([]string, 0, 10)
+	fields := make([]string, 0, 11)
 	if m.activity_id != nil {
 		fields = append(fields, stock.FieldActivityID)
 	}
@@ -8956,6 +9014,9 @@ func (m *StockMutation) Fields() []string {
 	if m.epoch != nil {
 		fields = append(fields, stock.FieldEpoch)
 	}
+	if m.epoch_at != nil {
+		fields = append(fields, stock.FieldEpochAt)
+	}
 	return fields
 }
 
@@ -8984,6 +9045,8 @@ func (m *StockMutation) Field(name string) (ent.Value, bool) {
 		return m.Sold()
 	case stock.FieldEpoch:
 		return m.Epoch()
+	case stock.FieldEpochAt:
+		return m.EpochAt()
 	}
 	return nil, false
 }
@@ -9013,6 +9076,8 @@ func (m *StockMutation) OldField(ctx context.Context, name string) (ent.Value, e
 		return m.OldSold(ctx)
 	case stock.FieldEpoch:
 		return m.OldEpoch(ctx)
+	case stock.FieldEpochAt:
+		return m.OldEpochAt(ctx)
 	}
 	return nil, fmt.Errorf("unknown Stock field %s", name)
 }
@@ -9092,6 +9157,13 @@ func (m *StockMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetEpoch(v)
 		return nil
+	case stock.FieldEpochAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEpochAt(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Stock field %s", name)
 }
@@ -9127,6 +9199,9 @@ func (m *StockMutation) AddedFields() []string {
 	if m.addepoch != nil {
 		fields = append(fields, stock.FieldEpoch)
 	}
+	if m.addepoch_at != nil {
+		fields = append(fields, stock.FieldEpochAt)
+	}
 	return fields
 }
 
@@ -9153,6 +9228,8 @@ func (m *StockMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedSold()
 	case stock.FieldEpoch:
 		return m.AddedEpoch()
+	case stock.FieldEpochAt:
+		return m.AddedEpochAt()
 	}
 	return nil, false
 }
@@ -9225,6 +9302,13 @@ func (m *StockMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddEpoch(v)
 		return nil
+	case stock.FieldEpochAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddEpochAt(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Stock numeric field %s", name)
 }
@@ -9281,6 +9365,9 @@ func (m *StockMutation) ResetField(name string) error {
 		return nil
 	case stock.FieldEpoch:
 		m.ResetEpoch()
+		return nil
+	case stock.FieldEpochAt:
+		m.ResetEpochAt()
 		return nil
 	}
 	return fmt.Errorf("unknown Stock field %s", name)

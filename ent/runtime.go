@@ -194,6 +194,10 @@ func init() {
 	stockDescEpoch := stockFields[10].Descriptor()
 	// stock.DefaultEpoch holds the default value on creation for the epoch field.
 	stock.DefaultEpoch = stockDescEpoch.Default.(int64)
+	// stockDescEpochAt is the schema descriptor for epoch_at field.
+	stockDescEpochAt := stockFields[11].Descriptor()
+	// stock.DefaultEpochAt holds the default value on creation for the epoch_at field.
+	stock.DefaultEpochAt = stockDescEpochAt.Default.(int64)
 	// stockDescID is the schema descriptor for id field.
 	stockDescID := stockFields[0].Descriptor()
 	// stock.IDValidator is a validator for the "id" field. It is called by the builders before save.

@@ -35,7 +35,9 @@ type Stock struct {
 	// Sold holds the value of the "sold" field.
 	Sold int64 `json:"sold,omitempty"`
 	// Epoch holds the value of the "epoch" field.
-	Epoch        int64 `json:"epoch,omitempty"`
+	Epoch int64 `json:"epoch,omitempty"`
+	// EpochAt holds the value of the "epoch_at" field.
+	EpochAt      int64 `json:"epoch_at,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -44,7 +46,7 @@ func (*Stock) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case stock.FieldActivityID, stock.FieldSkuID, stock.FieldPrice, stock.FieldTotal, stock.FieldPerUserLimit, stock.FieldSegments, stock.FieldReserved, stock.FieldSold, stock.FieldEpoch:
+		case stock.FieldActivityID, stock.FieldSkuID, stock.FieldPrice, stock.FieldTotal, stock.FieldPerUserLimit, stock.FieldSegments, stock.FieldReserved, stock.FieldSold, stock.FieldEpoch, stock.FieldEpochAt:
 			values[i] = new(sql.NullInt64)
 		case stock.FieldID, stock.FieldName:
 			values[i] = new(sql.NullString)
@@ -129,6 +131,12 @@ func (_m *Stock) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Epoch = value.Int64
 			}
+		case stock.FieldEpochAt:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field epoch_at", values[i])
+			} else if value.Valid {
+				_m.EpochAt = value.Int64
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -194,6 +202,9 @@ func (_m *Stock) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("epoch=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Epoch))
+	builder.WriteString(", ")
+	builder.WriteString("epoch_at=")
+	builder.WriteString(fmt.Sprintf("%v", _m.EpochAt))
 	builder.WriteByte(')')
 	return builder.String()
 }

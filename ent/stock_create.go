@@ -106,6 +106,20 @@ func (_c *StockCreate) SetNillableEpoch(v *int64) *StockCreate {
 	return _c
 }
 
+// SetEpochAt sets the "epoch_at" field.
+func (_c *StockCreate) SetEpochAt(v int64) *StockCreate {
+	_c.mutation.SetEpochAt(v)
+	return _c
+}
+
+// SetNillableEpochAt sets the "epoch_at" field if the given value is not nil.
+func (_c *StockCreate) SetNillableEpochAt(v *int64) *StockCreate {
+	if v != nil {
+		_c.SetEpochAt(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *StockCreate) SetID(v string) *StockCreate {
 	_c.mutation.SetID(v)
@@ -159,6 +173,10 @@ func (_c *StockCreate) defaults() {
 		v := stock.DefaultEpoch
 		_c.mutation.SetEpoch(v)
 	}
+	if _, ok := _c.mutation.EpochAt(); !ok {
+		v := stock.DefaultEpochAt
+		_c.mutation.SetEpochAt(v)
+	}
 }
 
 // check runs all checks and user-defined validators on the builder.
@@ -197,6 +215,9 @@ func (_c *StockCreate) check() error {
 	}
 	if _, ok := _c.mutation.Epoch(); !ok {
 		return &ValidationError{Name: "epoch", err: errors.New(`ent: missing required field "Stock.epoch"`)}
+	}
+	if _, ok := _c.mutation.EpochAt(); !ok {
+		return &ValidationError{Name: "epoch_at", err: errors.New(`ent: missing required field "Stock.epoch_at"`)}
 	}
 	if v, ok := _c.mutation.ID(); ok {
 		if err := stock.IDValidator(v); err != nil {
@@ -278,6 +299,10 @@ func (_c *StockCreate) createSpec() (*Stock, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Epoch(); ok {
 		_spec.SetField(stock.FieldEpoch, field.TypeInt64, value)
 		_node.Epoch = value
+	}
+	if value, ok := _c.mutation.EpochAt(); ok {
+		_spec.SetField(stock.FieldEpochAt, field.TypeInt64, value)
+		_node.EpochAt = value
 	}
 	return _node, _spec
 }
@@ -502,6 +527,24 @@ func (u *StockUpsert) UpdateEpoch() *StockUpsert {
 // AddEpoch adds v to the "epoch" field.
 func (u *StockUpsert) AddEpoch(v int64) *StockUpsert {
 	u.Add(stock.FieldEpoch, v)
+	return u
+}
+
+// SetEpochAt sets the "epoch_at" field.
+func (u *StockUpsert) SetEpochAt(v int64) *StockUpsert {
+	u.Set(stock.FieldEpochAt, v)
+	return u
+}
+
+// UpdateEpochAt sets the "epoch_at" field to the value that was provided on create.
+func (u *StockUpsert) UpdateEpochAt() *StockUpsert {
+	u.SetExcluded(stock.FieldEpochAt)
+	return u
+}
+
+// AddEpochAt adds v to the "epoch_at" field.
+func (u *StockUpsert) AddEpochAt(v int64) *StockUpsert {
+	u.Add(stock.FieldEpochAt, v)
 	return u
 }
 
@@ -753,6 +796,27 @@ func (u *StockUpsertOne) AddEpoch(v int64) *StockUpsertOne {
 func (u *StockUpsertOne) UpdateEpoch() *StockUpsertOne {
 	return u.Update(func(s *StockUpsert) {
 		s.UpdateEpoch()
+	})
+}
+
+// SetEpochAt sets the "epoch_at" field.
+func (u *StockUpsertOne) SetEpochAt(v int64) *StockUpsertOne {
+	return u.Update(func(s *StockUpsert) {
+		s.SetEpochAt(v)
+	})
+}
+
+// AddEpochAt adds v to the "epoch_at" field.
+func (u *StockUpsertOne) AddEpochAt(v int64) *StockUpsertOne {
+	return u.Update(func(s *StockUpsert) {
+		s.AddEpochAt(v)
+	})
+}
+
+// UpdateEpochAt sets the "epoch_at" field to the value that was provided on create.
+func (u *StockUpsertOne) UpdateEpochAt() *StockUpsertOne {
+	return u.Update(func(s *StockUpsert) {
+		s.UpdateEpochAt()
 	})
 }
 
@@ -1171,6 +1235,27 @@ func (u *StockUpsertBulk) AddEpoch(v int64) *StockUpsertBulk {
 func (u *StockUpsertBulk) UpdateEpoch() *StockUpsertBulk {
 	return u.Update(func(s *StockUpsert) {
 		s.UpdateEpoch()
+	})
+}
+
+// SetEpochAt sets the "epoch_at" field.
+func (u *StockUpsertBulk) SetEpochAt(v int64) *StockUpsertBulk {
+	return u.Update(func(s *StockUpsert) {
+		s.SetEpochAt(v)
+	})
+}
+
+// AddEpochAt adds v to the "epoch_at" field.
+func (u *StockUpsertBulk) AddEpochAt(v int64) *StockUpsertBulk {
+	return u.Update(func(s *StockUpsert) {
+		s.AddEpochAt(v)
+	})
+}
+
+// UpdateEpochAt sets the "epoch_at" field to the value that was provided on create.
+func (u *StockUpsertBulk) UpdateEpochAt() *StockUpsertBulk {
+	return u.Update(func(s *StockUpsert) {
+		s.UpdateEpochAt()
 	})
 }
 

@@ -231,6 +231,27 @@ func (_u *StockUpdate) AddEpoch(v int64) *StockUpdate {
 	return _u
 }
 
+// SetEpochAt sets the "epoch_at" field.
+func (_u *StockUpdate) SetEpochAt(v int64) *StockUpdate {
+	_u.mutation.ResetEpochAt()
+	_u.mutation.SetEpochAt(v)
+	return _u
+}
+
+// SetNillableEpochAt sets the "epoch_at" field if the given value is not nil.
+func (_u *StockUpdate) SetNillableEpochAt(v *int64) *StockUpdate {
+	if v != nil {
+		_u.SetEpochAt(*v)
+	}
+	return _u
+}
+
+// AddEpochAt adds value to the "epoch_at" field.
+func (_u *StockUpdate) AddEpochAt(v int64) *StockUpdate {
+	_u.mutation.AddEpochAt(v)
+	return _u
+}
+
 // Mutation returns the StockMutation object of the builder.
 func (_u *StockUpdate) Mutation() *StockMutation {
 	return _u.mutation
@@ -347,6 +368,12 @@ func (_u *StockUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.AddedEpoch(); ok {
 		_spec.AddField(stock.FieldEpoch, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.EpochAt(); ok {
+		_spec.SetField(stock.FieldEpochAt, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedEpochAt(); ok {
+		_spec.AddField(stock.FieldEpochAt, field.TypeInt64, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -573,6 +600,27 @@ func (_u *StockUpdateOne) AddEpoch(v int64) *StockUpdateOne {
 	return _u
 }
 
+// SetEpochAt sets the "epoch_at" field.
+func (_u *StockUpdateOne) SetEpochAt(v int64) *StockUpdateOne {
+	_u.mutation.ResetEpochAt()
+	_u.mutation.SetEpochAt(v)
+	return _u
+}
+
+// SetNillableEpochAt sets the "epoch_at" field if the given value is not nil.
+func (_u *StockUpdateOne) SetNillableEpochAt(v *int64) *StockUpdateOne {
+	if v != nil {
+		_u.SetEpochAt(*v)
+	}
+	return _u
+}
+
+// AddEpochAt adds value to the "epoch_at" field.
+func (_u *StockUpdateOne) AddEpochAt(v int64) *StockUpdateOne {
+	_u.mutation.AddEpochAt(v)
+	return _u
+}
+
 // Mutation returns the StockMutation object of the builder.
 func (_u *StockUpdateOne) Mutation() *StockMutation {
 	return _u.mutation
@@ -719,6 +767,12 @@ func (_u *StockUpdateOne) sqlSave(ctx context.Context) (_node *Stock, err error)
 	}
 	if value, ok := _u.mutation.AddedEpoch(); ok {
 		_spec.AddField(stock.FieldEpoch, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.EpochAt(); ok {
+		_spec.SetField(stock.FieldEpochAt, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedEpochAt(); ok {
+		_spec.AddField(stock.FieldEpochAt, field.TypeInt64, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &Stock{config: _u.config}

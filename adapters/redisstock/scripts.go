@@ -35,6 +35,7 @@ var (
 	borrowScript       = script("borrow")
 	repaidScript       = script("repaid")
 	editScript         = script("edit")
+	witnessScript      = script("witness")
 )
 
 func script(name string) *redis.Script {

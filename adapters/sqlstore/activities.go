@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+
+	"entgo.io/ent/dialect/sql"
 	"slices"
 	"time"
 
@@ -213,7 +215,9 @@ func (s *Store) BeginEpoch(ctx context.Context, sale domain.SaleID, fence domain
 				sale, account.Reserved, account.Sold, account.Pending, account.Paid)
 		}
 		epoch = row.Epoch + 1
-		return tx.Stock.UpdateOneID(row.ID).SetEpoch(epoch).Exec(ctx)
+		return tx.Stock.UpdateOneID(row.ID).SetEpoch(epoch).Modify(func(u *sql.UpdateBuilder) {
+			u.Set(stock.FieldEpochAt, s.now())
+		}).Exec(ctx)
 	})
 	return epoch, err
 }

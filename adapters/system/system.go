@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base32"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,6 +41,16 @@ func (IDs) OrderID(sale domain.SaleID) domain.OrderID {
 	var text [26]byte // 128 bits, five a letter
 	sortable.Encode(text[:], id[:])
 	return domain.NewOrderID(sale, string(text[:]))
+}
+
+// Minted is when OrderID made an id.
+func (IDs) Minted(id domain.OrderID) (time.Time, bool) {
+	text := string(id)
+	decoded, err := sortable.DecodeString(text[strings.LastIndexByte(text, '-')+1:])
+	if err != nil || len(decoded) != len(uuid.UUID{}) || uuid.UUID(decoded).Version() != 7 {
+		return time.Time{}, false
+	}
+	return time.Unix(uuid.UUID(decoded).Time().UnixTime()), true
 }
 
 // source reads the system's random source ahead, for 32 ids at a time: one by

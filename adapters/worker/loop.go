@@ -9,10 +9,9 @@ import (
 )
 
 // every runs work again and again, with a pause in between, until ctx ends.
-// After an error the pause doubles, up to maxPause. One failure may be a store
+// After an error the pause doubles, up to a longest. One failure may be a store
 // that was slow for a moment; the third in a row is an operator's matter.
-func every(ctx context.Context, log *slog.Logger, what string, pause time.Duration, work func(context.Context) error) {
-	const maxPause = 30 * time.Second
+func every(ctx context.Context, log *slog.Logger, what string, pause, longest time.Duration, work func(context.Context) error) {
 	wait, failures := pause, 0
 	for sleep(ctx, wait) {
 		if err := work(ctx); err != nil && ctx.Err() == nil {
@@ -21,7 +20,7 @@ func every(ctx context.Context, log *slog.Logger, what string, pause time.Durati
 			if failures >= 3 {
 				level = slog.LevelError
 			}
-			wait = min(2*wait, max(maxPause, pause))
+			wait = min(2*wait, max(longest, pause))
 			log.Log(ctx, level, what+" failed", "error", err, "retry_in", wait.String())
 			continue
 		}

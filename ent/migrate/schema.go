@@ -254,6 +254,7 @@ var (
 		{Name: "reserved", Type: field.TypeInt64, Default: 0},
 		{Name: "sold", Type: field.TypeInt64, Default: 0},
 		{Name: "epoch", Type: field.TypeInt64, Default: 0},
+		{Name: "epoch_at", Type: field.TypeInt64, Default: 0},
 	}
 	// StocksTable holds the schema information for the "stocks" table.
 	StocksTable = &schema.Table{

@@ -43,6 +43,7 @@ func (Stock) Fields() []ent.Field {
 		field.Int64("reserved").Default(0),
 		field.Int64("sold").Default(0),
 		field.Int64("epoch").Default(0),
+		field.Int64("epoch_at").Default(0), // when the epoch began
 	}
 }
 

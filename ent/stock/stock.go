@@ -31,6 +31,8 @@ const (
 	FieldSold = "sold"
 	// FieldEpoch holds the string denoting the epoch field in the database.
 	FieldEpoch = "epoch"
+	// FieldEpochAt holds the string denoting the epoch_at field in the database.
+	FieldEpochAt = "epoch_at"
 	// Table holds the table name of the stock in the database.
 	Table = "stocks"
 )
@@ -48,6 +50,7 @@ var Columns = []string{
 	FieldReserved,
 	FieldSold,
 	FieldEpoch,
+	FieldEpochAt,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -69,6 +72,8 @@ var (
 	DefaultSold int64
 	// DefaultEpoch holds the default value on creation for the "epoch" field.
 	DefaultEpoch int64
+	// DefaultEpochAt holds the default value on creation for the "epoch_at" field.
+	DefaultEpochAt int64
 	// IDValidator is a validator for the "id" field. It is called by the builders before save.
 	IDValidator func(string) error
 )
@@ -129,4 +134,9 @@ func BySold(opts ...sql.OrderTermOption) OrderOption {
 // ByEpoch orders the results by the epoch field.
 func ByEpoch(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldEpoch, opts...).ToFunc()
+}
+
+// ByEpochAt orders the results by the epoch_at field.
+func ByEpochAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldEpochAt, opts...).ToFunc()
 }

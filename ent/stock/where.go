@@ -113,6 +113,11 @@ func Epoch(v int64) predicate.Stock {
 	return predicate.Stock(sql.FieldEQ(FieldEpoch, v))
 }
 
+// EpochAt applies equality check predicate on the "epoch_at" field. It's identical to EpochAtEQ.
+func EpochAt(v int64) predicate.Stock {
+	return predicate.Stock(sql.FieldEQ(FieldEpochAt, v))
+}
+
 // ActivityIDEQ applies the EQ predicate on the "activity_id" field.
 func ActivityIDEQ(v int64) predicate.Stock {
 	return predicate.Stock(sql.FieldEQ(FieldActivityID, v))
@@ -536,6 +541,46 @@ func EpochLT(v int64) predicate.Stock {
 // EpochLTE applies the LTE predicate on the "epoch" field.
 func EpochLTE(v int64) predicate.Stock {
 	return predicate.Stock(sql.FieldLTE(FieldEpoch, v))
+}
+
+// EpochAtEQ applies the EQ predicate on the "epoch_at" field.
+func EpochAtEQ(v int64) predicate.Stock {
+	return predicate.Stock(sql.FieldEQ(FieldEpochAt, v))
+}
+
+// EpochAtNEQ applies the NEQ predicate on the "epoch_at" field.
+func EpochAtNEQ(v int64) predicate.Stock {
+	return predicate.Stock(sql.FieldNEQ(FieldEpochAt, v))
+}
+
+// EpochAtIn applies the In predicate on the "epoch_at" field.
+func EpochAtIn(vs ...int64) predicate.Stock {
+	return predicate.Stock(sql.FieldIn(FieldEpochAt, vs...))
+}
+
+// EpochAtNotIn applies the NotIn predicate on the "epoch_at" field.
+func EpochAtNotIn(vs ...int64) predicate.Stock {
+	return predicate.Stock(sql.FieldNotIn(FieldEpochAt, vs...))
+}
+
+// EpochAtGT applies the GT predicate on the "epoch_at" field.
+func EpochAtGT(v int64) predicate.Stock {
+	return predicate.Stock(sql.FieldGT(FieldEpochAt, v))
+}
+
+// EpochAtGTE applies the GTE predicate on the "epoch_at" field.
+func EpochAtGTE(v int64) predicate.Stock {
+	return predicate.Stock(sql.FieldGTE(FieldEpochAt, v))
+}
+
+// EpochAtLT applies the LT predicate on the "epoch_at" field.
+func EpochAtLT(v int64) predicate.Stock {
+	return predicate.Stock(sql.FieldLT(FieldEpochAt, v))
+}
+
+// EpochAtLTE applies the LTE predicate on the "epoch_at" field.
+func EpochAtLTE(v int64) predicate.Stock {
+	return predicate.Stock(sql.FieldLTE(FieldEpochAt, v))
 }
 
 // And groups predicates with the AND operator between them.

@@ -92,6 +92,16 @@ func (r *rig) settle(crowds ...*crowd) history.Verdict {
 		}
 	}
 	r.quiet()
+	for _, call := range r.history.Calls() {
+		if call.Kind == history.Grab && call.Result == history.OK {
+			r.eventually("a final answer", func() error {
+				if _, err := r.Order(r.t.Context(), call.Order, call.Buyer); errors.Is(err, domain.ErrNotReady) {
+					return err
+				}
+				return nil
+			})
+		}
+	}
 	verdict := r.history.Check(r.t.Context(), r.Engine, r.sales, r.orders())
 	if err := verdict.Err(); err != nil {
 		r.t.Errorf("%+v\n%v", verdict, err)

@@ -1,0 +1,23 @@
+#!lua flags=allow-oom
+-- Tells whether a partition is on the server, and in the life of the server, that
+-- was vouched for. The witness is that server's run id; where it is not, a doubt
+-- is written in its place, "?" and more, which vanishes with the data.
+--
+-- KEYS  1 witness
+-- ARGV  1 the doubt to end, or ""
+-- Returns the doubt, or ""
+
+local run = redis.call("INFO", "server"):match("run_id:(%w+)")
+if not run then return redis.error_reply("SECKILL INFO server has no run_id") end
+local seen = redis.call("GET", KEYS[1])
+if seen == run then return "" end
+local mine = "?" .. run .. "."
+if not seen or seen:sub(1, #mine) ~= mine then
+  local clock = redis.call("TIME")
+  seen = mine .. clock[1] .. "." .. clock[2]
+  redis.call("SET", KEYS[1], seen)
+  return seen
+end
+if seen ~= ARGV[1] then return seen end
+redis.call("SET", KEYS[1], run)
+return ""

@@ -32,20 +32,24 @@ type Config struct {
 	AcceptWait   time.Duration      `koanf:"accept_wait"`
 	Database     string             `koanf:"database"`
 	DatabasePool int                `koanf:"database_pool"`
-	Redis        struct {
-		Addrs      []string      `koanf:"addrs"`
-		Cluster    bool          `koanf:"cluster"`
-		Master     string        `koanf:"master"`
-		Username   string        `koanf:"username"`
-		Password   string        `koanf:"password"`
-		DB         int           `koanf:"db"`
-		Pool       int           `koanf:"pool"`
-		PoolWait   time.Duration `koanf:"pool_wait"`
-		Timeout    time.Duration `koanf:"timeout"`
-		Prefix     string        `koanf:"prefix"`
-		Partitions int           `koanf:"partitions"`
-		Batch      int           `koanf:"batch"`
-		Calls      int           `koanf:"calls"`
+	// The two that let an unsafe store be used all the same.
+	AllowLossyDatabase bool `koanf:"allow_lossy_database"`
+	AllowEviction      bool `koanf:"allow_eviction"`
+	Redis              struct {
+		Addrs       []string      `koanf:"addrs"`
+		Cluster     bool          `koanf:"cluster"`
+		Master      string        `koanf:"master"`
+		Username    string        `koanf:"username"`
+		Password    string        `koanf:"password"`
+		DB          int           `koanf:"db"`
+		Pool        int           `koanf:"pool"`
+		PoolWait    time.Duration `koanf:"pool_wait"`
+		Timeout     time.Duration `koanf:"timeout"`
+		GrabTimeout time.Duration `koanf:"grab_timeout"`
+		Prefix      string        `koanf:"prefix"`
+		Partitions  int           `koanf:"partitions"`
+		Batch       int           `koanf:"batch"`
+		Calls       int           `koanf:"calls"`
 	} `koanf:"redis"`
 	Consumers    int           `koanf:"consumers"`
 	Batch        int           `koanf:"batch"`
@@ -253,6 +257,7 @@ func (c *Config) Validate() error {
 		{c.Redis.Pool >= 1 && c.Redis.Pool <= 100_000, "redis.pool", "must be from 1 to 100000"},
 		{between(c.Redis.PoolWait, time.Millisecond, time.Minute), "redis.pool_wait", "must be from 1ms to 1m"},
 		{between(c.Redis.Timeout, time.Millisecond, time.Minute), "redis.timeout", "must be from 1ms to 1m"},
+		{between(c.Redis.GrabTimeout, time.Millisecond, time.Minute), "redis.grab_timeout", "must be from 1ms to 1m"},
 		{isPrefix.MatchString(c.Redis.Prefix), "redis.prefix", "must have 1 to 64 characters of A-Z a-z 0-9 . _ : -"},
 		{c.Redis.Partitions >= 1 && c.Redis.Partitions <= 1024, "redis.partitions", "must be from 1 to 1024"},
 		{c.Redis.Batch >= 1 && c.Redis.Batch <= 1000, "redis.batch", "must be from 1 to 1000"},

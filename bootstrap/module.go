@@ -76,13 +76,25 @@ func openStore(lc fx.Lifecycle, config Config, log *slog.Logger) (ledger, error)
 	if err := store.CheckSchema(ctx); err != nil {
 		return ledger{}, fmt.Errorf("database: %w", err)
 	}
-	if err := store.CheckDurable(ctx); err != nil {
-		log.Warn("a crash of the database may lose confirmed orders", "error", err)
+	if err := refuse(log, "database", "allow_lossy_database", config.AllowLossyDatabase, store.CheckDurable(ctx)); err != nil {
+		return ledger{}, err
 	}
 	return ledger{
 		Store: store, Orders: store, Outbox: store, DeadLetters: store,
 		Activities: store, Fences: store, Deployment: store,
 	}, nil
+}
+
+// refuse makes an error of what is unsafe with a store, unless a setting allows it.
+func refuse(log *slog.Logger, store, setting string, allowed bool, unsafe error) error {
+	switch {
+	case unsafe == nil:
+		return nil
+	case allowed:
+		log.Warn("a store may lose what was confirmed", "store", store, "error", unsafe)
+		return nil
+	}
+	return fmt.Errorf("%s: %w (or set %s, SECKILL_%s=true)", store, unsafe, setting, strings.ToUpper(setting))
 }
 
 func noDatabase(err error) error {
@@ -148,10 +160,13 @@ func openRedis(lc fx.Lifecycle, config Config, fences domain.Fences, metrics *te
 	if err := client.Ping(ctx).Err(); err != nil {
 		return hot{}, fmt.Errorf("redis: no answer from %v: %w: start Redis there or set redis.addrs (SECKILL_REDIS_ADDRS)", config.Redis.Addrs, err)
 	}
+	if err := refuse(log, "redis", "allow_eviction", config.AllowEviction, redisstock.CheckKeeps(ctx, client)); err != nil {
+		return hot{}, err
+	}
 	stock, queue, err := openStrategy(config.Stock, redisstock.Config{
 		Client: client, Blocking: blocking, Prefix: config.Redis.Prefix,
 		Partitions: config.Redis.Partitions, ReclaimAfter: config.ReclaimAfter,
-		Batch: config.Redis.Batch, Calls: config.Redis.Calls,
+		Batch: config.Redis.Batch, Calls: config.Redis.Calls, GrabTimeout: config.Redis.GrabTimeout, Log: log,
 	})
 	if err != nil {
 		return hot{}, fmt.Errorf("redis: %w", err)

@@ -24,6 +24,9 @@ var settings = []setting{
 	{"database", "", "ledger: sqlite:///file, mysql://user:password@host:port/name or postgres://…", "required"},
 	{"database_pool", 32, "connections to the database", "eight for each consumer"},
 
+	{"allow_lossy_database", false, "start although a crash of the database can lose commits (fsync, innodb_flush_log_at_trx_commit and the like)", "a confirmed order is never lost"},
+	{"allow_eviction", false, "start although Redis may drop keys when its memory is full (maxmemory-policy allkeys-…)", "stock does not vanish"},
+
 	{"redis.addrs", "127.0.0.1:6379", "Redis: one address is standalone, several (comma) are a Cluster, or Sentinels with redis.master", "Redis' own port"},
 	{"redis.cluster", false, "whether a single address is a node of a Cluster", ""},
 	{"redis.master", "", "name of the Sentinel master; empty: no Sentinel", ""},
@@ -33,6 +36,7 @@ var settings = []setting{
 	{"redis.pool", 200, "connections to Redis", "field reports: 200 carry 10,000 callers"},
 	{"redis.pool_wait", "200ms", "wait for a free connection, then 503", "a buyer had better hear no than hang"},
 	{"redis.timeout", "500ms", "time-out of a Redis call", "a hundred times a slow script"},
+	{"redis.grab_timeout", "250ms", "time-out of a call that grabs share; after one, grabs are answered 503 at once until Redis answers again (strategy lua)", "a buyer had better hear no than hang"},
 	{"redis.prefix", "seckill", "start of every key; deployments that share a Redis must differ here", ""},
 	{"redis.partitions", 16, "hash tags that sales are spread over; all nodes must agree, and it cannot change while orders are queued", "a few for each Redis node"},
 	{"redis.batch", 256, "grabs that share one script call at most; 1: each has its own", "measured: more add little speed"},

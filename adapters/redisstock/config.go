@@ -2,6 +2,7 @@ package redisstock
 
 import (
 	"crypto/rand"
+	"log/slog"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,6 +18,7 @@ const (
 	DefaultReclaimAfter = 5 * time.Second // longer than a batch takes to commit
 	DefaultBatch        = 256             // measured: twice as many add little speed, and twice the wait
 	DefaultCalls        = 2               // one is decided while the next is on its way
+	DefaultGrabTimeout  = 250 * time.Millisecond
 )
 
 const (
@@ -63,6 +65,14 @@ type Config struct {
 	// 1 … 16; claims that come meanwhile wait for the next. Default DefaultCalls.
 	Calls int
 
+	// GrabTimeout bounds one script call of grabs, from 1ms to 1m. When one takes
+	// longer, the partition's grabs are refused at once until the server answers
+	// again. Default DefaultGrabTimeout.
+	GrabTimeout time.Duration
+
+	// Log hears of servers that do not answer. Default: nobody.
+	Log *slog.Logger
+
 	// ReclaimMax bounds the doubling. Default 16 × ReclaimAfter.
 	ReclaimMax time.Duration
 }
@@ -82,6 +92,8 @@ func (c Config) withDefaults() (Config, error) {
 	c.ReclaimAfter = orDefault(c.ReclaimAfter, DefaultReclaimAfter)
 	c.Batch = orDefault(c.Batch, DefaultBatch)
 	c.Calls = orDefault(c.Calls, DefaultCalls)
+	c.GrabTimeout = orDefault(c.GrabTimeout, DefaultGrabTimeout)
+	c.Log = orDefault(c.Log, slog.New(slog.DiscardHandler))
 	c.ReclaimMax = orDefault(c.ReclaimMax, reclaimMaxFactor*c.ReclaimAfter)
 	switch {
 	case !allowed(c.Prefix, 64, ":"):
@@ -98,6 +110,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, domain.Invalid("consumer", "must be 1 to 128 characters of A-Z a-z 0-9 . _ : @ -")
 	case c.ReclaimAfter < time.Millisecond || c.ReclaimAfter > time.Hour:
 		return c, domain.Invalid("reclaimAfter", "must be from 1ms to 1h")
+	case c.GrabTimeout < time.Millisecond || c.GrabTimeout > time.Minute:
+		return c, domain.Invalid("grabTimeout", "must be from 1ms to 1m")
 	case c.ReclaimMax < c.ReclaimAfter || c.ReclaimMax > 24*time.Hour:
 		return c, domain.Invalid("reclaimMax", "must be from reclaimAfter to 24h")
 	}

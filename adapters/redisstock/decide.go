@@ -32,7 +32,11 @@ func (s *Stock) decide(ctx context.Context, groups []group) error {
 	for _, g := range groups {
 		keys = append(keys, g.keys.sale, g.keys.holds, g.keys.buyers, g.keys.requests)
 	}
-	reply, err := s.run(ctx, grabScript, keys, grabArgs(groups)...)
+	var reply reply
+	err := s.breakers[groups[0].keys.partition].do(ctx, func(ctx context.Context) (err error) {
+		reply, err = s.run(ctx, grabScript, keys, grabArgs(groups)...)
+		return err
+	})
 	if err != nil {
 		return err
 	}

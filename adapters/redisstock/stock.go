@@ -28,10 +28,12 @@ const sealedState = "sealed"
 // A server that is out of memory takes no grab, but it still takes what ends
 // orders and frees memory: Ack, Release, Settle, SetGate and Archive.
 type Stock struct {
-	config  Config
-	queue   *Queue
-	lanes   []lane // by partition
-	layouts layouts
+	config Config
+	queue  *Queue
+	lanes  []lane // by partition
+	// breakers by partition; a call for several sales is one partition's.
+	breakers []*breaker
+	layouts  layouts
 }
 
 var _ domain.Stock = (*Stock)(nil)
@@ -47,6 +49,7 @@ func New(config Config) (*Stock, error) {
 	stock.lanes = make([]lane, config.Partitions)
 	for i := range stock.lanes {
 		stock.lanes[i].stock = stock
+		stock.breakers = append(stock.breakers, newBreaker(i, config.GrabTimeout, config.Log))
 	}
 	return stock, nil
 }

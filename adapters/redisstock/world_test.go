@@ -68,6 +68,9 @@ func (w *world) another(t testing.TB, config redisstock.Config) *redisstock.Stoc
 	if config.Client == nil {
 		config.Client = w.client
 	}
+	if config.GrabTimeout == 0 {
+		config.GrabTimeout = 10 * time.Second
+	}
 	stock, err := redisstock.New(config)
 	if err != nil {
 		t.Fatal(err)

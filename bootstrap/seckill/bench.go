@@ -75,6 +75,7 @@ you can spare the load.`,
 			if bootstrap.Configured(file, settings, "redis.addrs") {
 				// How long a strategy keeps its callers waiting is what is measured.
 				config.Redis.PoolWait, config.Redis.Timeout = max(config.Redis.PoolWait, 5*time.Second), max(config.Redis.Timeout, 5*time.Second)
+				config.Redis.GrabTimeout = config.Redis.Timeout
 				redis := config.RedisConfig()
 				plan.Redis = &redis
 			}

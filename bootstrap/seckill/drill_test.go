@@ -41,7 +41,7 @@ func servers(t *testing.T) []string {
 	t.Helper()
 	env := []string{
 		"SECKILL_STOCK=lua", "SECKILL_REDIS_ADDRS=" + harness.SharedRedis(t).Addr, "SECKILL_REDIS_PREFIX=t" + strings.ToLower(rand.Text()[:12]),
-		"SECKILL_DATABASE=" + harness.SharedMariaDB(t).NewDatabase(t), "SECKILL_REDIS_TIMEOUT=5s", "SECKILL_REDIS_POOL_WAIT=5s", "SECKILL_LOCK_WAIT=5s",
+		"SECKILL_DATABASE=" + harness.SharedMariaDB(t).NewDatabase(t), "SECKILL_REDIS_TIMEOUT=5s", "SECKILL_REDIS_GRAB_TIMEOUT=5s", "SECKILL_REDIS_POOL_WAIT=5s", "SECKILL_LOCK_WAIT=5s",
 	}
 	p := harness.Start(t, os.Args[0], []string{"migrate"}, append(env, programEnv+"="+honest))
 	if code := p.Wait(t, drillTime); code != 0 {

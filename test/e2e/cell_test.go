@@ -89,6 +89,7 @@ func newCell(t *testing.T, p pairing, env ...string) *cell {
 		"SECKILL_RECONCILE_EVERY=0",
 		// A slow machine is not what is tested.
 		"SECKILL_REDIS_TIMEOUT=5s",
+		"SECKILL_REDIS_GRAB_TIMEOUT=5s",
 		"SECKILL_REDIS_POOL_WAIT=5s",
 		"SECKILL_LOCK_WAIT=5s",
 		"SECKILL_ACCEPT_WAIT=15s",

@@ -25,6 +25,8 @@ func TestRefusesToStart(t *testing.T) {
 	embedded := newCell(t, pairing{"memory", "sqlite"})
 	redis := newCell(t, pairing{"lua", "sqlite"})
 	nowhere := harness.FreeAddr(t)
+	evicting := harness.Redis(t, harness.WithRedisConfig("maxmemory", "64mb"), harness.WithRedisConfig("maxmemory-policy", "allkeys-lru"))
+	lossy := lossyDatabase(t)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -38,6 +40,8 @@ func TestRefusesToStart(t *testing.T) {
 		file string // configuration file
 		says []string
 	}{
+		{"evicting Redis", redis, []string{"SECKILL_REDIS_ADDRS=" + evicting.Addr}, "", []string{"redis", "maxmemory-policy is allkeys-lru", "noeviction", "SECKILL_ALLOW_EVICTION"}},
+		{"lossy PostgreSQL", embedded, []string{"SECKILL_DATABASE=" + lossy}, "", []string{"database", "synchronous_commit is off", "SECKILL_ALLOW_LOSSY_DATABASE"}},
 		{"no Redis", redis, []string{"SECKILL_REDIS_ADDRS=" + nowhere, "SECKILL_REDIS_PASSWORD=" + secret}, "", []string{"redis.addrs", nowhere, "start Redis"}},
 		{"Redis password", redis, []string{"SECKILL_REDIS_USERNAME=someone", "SECKILL_REDIS_PASSWORD=" + secret}, "", []string{"redis", "password"}},
 		{"no MariaDB", embedded, []string{"SECKILL_DATABASE=mysql://someone:" + secret + "@" + nowhere + "/seckill"}, "", []string{"database", nowhere, "SECKILL_DATABASE"}},
@@ -73,6 +77,32 @@ func TestRefusesToStart(t *testing.T) {
 			refusal.cell.refuses(t, args, refusal.env, refusal.says...)
 		})
 	}
+}
+
+// lossyDatabase is one whose sessions do not wait for the disk, with its tables
+// made.
+func lossyDatabase(t *testing.T) string {
+	t.Helper()
+	lossy := harness.SharedPostgres(t).NewDatabase(t)
+	mark := "?"
+	if strings.Contains(lossy, "?") {
+		mark = "&"
+	}
+	lossy += mark + "synchronous_commit=off"
+	migrate := harness.Start(t, harness.Seckill(t), []string{"migrate"}, []string{"SECKILL_DATABASE=" + lossy})
+	if code := migrate.Wait(t, startBound); code != 0 {
+		t.Fatalf("seckill migrate: exit code %d", code)
+	}
+	return lossy
+}
+
+// TestUnsafeStoresOnRequest: what it would refuse, it takes when told to.
+// covers N8
+func TestUnsafeStoresOnRequest(t *testing.T) {
+	evicting := harness.Redis(t, harness.WithRedisConfig("maxmemory-policy", "allkeys-lru"))
+	c := newCell(t, pairing{"lua", "postgres"}, "SECKILL_DATABASE="+lossyDatabase(t), "SECKILL_REDIS_ADDRS="+evicting.Addr,
+		"SECKILL_ALLOW_EVICTION=true", "SECKILL_ALLOW_LOSSY_DATABASE=true")
+	c.start(t)
 }
 
 // refuses starts the program and wants it to end soon, with a message.

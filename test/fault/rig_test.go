@@ -64,6 +64,8 @@ func newRig(t *testing.T, s setup) *rig {
 	}
 	c.ReclaimAfter, c.ExpireEvery, c.RelayEvery = 2*time.Second, 100*time.Millisecond, 100*time.Millisecond
 	c.ReconcileEvery = 0 // a test says when
+	// A slow machine is not what is tested.
+	c.Redis.Timeout, c.Redis.GrabTimeout, c.Redis.PoolWait, c.Lock.Wait = 5*time.Second, 5*time.Second, 5*time.Second, 5*time.Second
 	c.Database = r.openLedger(s)
 	if c.Stock != "memory" && c.Stock != "sql" {
 		if r.redis = harness.SharedRedis(t); s.own {

@@ -64,6 +64,9 @@ type History struct {
 // New begins a history.
 func New() *History { return &History{start: time.Now(), answered: map[asked]bool{}} }
 
+// Now is the time of the history.
+func (h *History) Now() time.Duration { return time.Since(h.start) }
+
 // Calls returns what was recorded so far, by the time of return.
 func (h *History) Calls() []Call {
 	h.mu.Lock()

@@ -3,12 +3,15 @@ package redisstock
 import (
 	"context"
 	"embed"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
 
-//go:embed lua/*.lua
+//go:embed lua
 var scriptFiles embed.FS
+
+var prelude = scriptText("shared/prelude")
 
 // The scripts. Each is called by its digest and sent in full only when the
 // server does not know it.
@@ -38,12 +41,18 @@ var (
 	witnessScript      = script("witness")
 )
 
+// script puts the prelude behind the first line, which names the engine.
 func script(name string) *redis.Script {
+	engine, rest, _ := strings.Cut(scriptText(name), "\n")
+	return redis.NewScript(engine + "\n" + prelude + rest)
+}
+
+func scriptText(name string) string {
 	text, err := scriptFiles.ReadFile("lua/" + name + ".lua")
 	if err != nil {
 		panic(err) // the file is part of the program
 	}
-	return redis.NewScript(string(text))
+	return string(text)
 }
 
 // run calls a script that may write; its errors are ErrUnavailable.

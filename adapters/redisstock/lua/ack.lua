@@ -9,18 +9,6 @@
 --       its sale in KEYS, 0 for none
 -- Returns the number of entries removed
 
--- A figure is a plain decimal from 0 to 2^53-1; anything else is nil.
-local function plain(text)
-  if type(text) == "string" and #text <= 16 and (text == "0" or text:find("^[1-9]%d*$")) then
-    local number = tonumber(text)
-    if number <= 9007199254740991 then return number end
-  end
-end
-
-local function corrupt(what)
-  return redis.error_reply("SECKILL corrupt " .. what)
-end
-
 if #ARGV < 3 or #ARGV > 2001 or #ARGV % 2 ~= 1 then return redis.error_reply("SECKILL arguments") end
 local depth = plain(redis.call("GET", KEYS[2]) or "0")
 local queued = {}

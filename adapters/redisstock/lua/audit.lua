@@ -7,18 +7,6 @@
 -- queued, held units by record, sold units by record, queued units by entry,
 -- then buyer, units recorded and units counted for at most 100 buyers who differ}
 
--- A figure is a plain decimal from 0 to 2^53-1; anything else is nil.
-local function plain(text)
-  if type(text) == "string" and #text <= 16 and (text == "0" or text:find("^[1-9]%d*$")) then
-    local number = tonumber(text)
-    if number <= 9007199254740991 then return number end
-  end
-end
-
-local function corrupt(what)
-  return redis.error_reply("SECKILL corrupt " .. what)
-end
-
 -- What the queue's entries of the sale add up to. One entry has at most 1000
 -- orders of 1000 units; one that says otherwise, or nothing readable, counts 0.
 local function queuedUnits(queue, id)

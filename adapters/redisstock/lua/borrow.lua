@@ -7,18 +7,6 @@
 -- Returns {"ok", units that were added}, {"not_ready"}, or {"conflict"} when the
 -- sale was loaded anew since: the loan is part of that load
 
--- A figure is a plain decimal from 0 to 2^53-1; anything else is nil.
-local function plain(text)
-  if type(text) == "string" and #text <= 16 and (text == "0" or text:find("^[1-9]%d*$")) then
-    local number = tonumber(text)
-    if number <= 9007199254740991 then return number end
-  end
-end
-
-local function corrupt(what)
-  return redis.error_reply("SECKILL corrupt " .. what)
-end
-
 local serial, units = plain(ARGV[3]), plain(ARGV[4])
 if #ARGV ~= 4 or not plain(ARGV[1]) or not plain(ARGV[2]) or not serial or not units then
   return redis.error_reply("SECKILL arguments")

@@ -7,18 +7,6 @@
 -- ARGV  for each taking, at most 250: id, record, buyer, quantity
 -- Returns {"ok", units that were dropped}
 
--- A figure is a plain decimal from 0 to 2^53-1; anything else is nil.
-local function plain(text)
-  if type(text) == "string" and #text <= 16 and (text == "0" or text:find("^[1-9]%d*$")) then
-    local number = tonumber(text)
-    if number <= 9007199254740991 then return number end
-  end
-end
-
-local function corrupt(what)
-  return redis.error_reply("SECKILL corrupt " .. what)
-end
-
 if #ARGV < 4 or #ARGV > 1000 or #ARGV % 4 > 0 then return redis.error_reply("SECKILL arguments") end
 local held = plain(redis.call("HGET", KEYS[1], "held") or "0")
 if not held then return corrupt("held") end

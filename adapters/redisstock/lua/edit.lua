@@ -7,18 +7,6 @@
 -- Returns {"ok"}, {"not_ready"}, {"fenced"}, or {"unbalanced"} when fewer units
 -- are available than are withdrawn
 
--- A figure is a plain decimal from 0 to 2^53-1; anything else is nil.
-local function plain(text)
-  if type(text) == "string" and #text <= 16 and (text == "0" or text:find("^[1-9]%d*$")) then
-    local number = tonumber(text)
-    if number <= 9007199254740991 then return number end
-  end
-end
-
-local function corrupt(what)
-  return redis.error_reply("SECKILL corrupt " .. what)
-end
-
 local fence, units = plain(ARGV[1]), plain(ARGV[4])
 if #ARGV ~= 4 or not fence or not units or ARGV[2] == "" or (ARGV[3] ~= "+" and ARGV[3] ~= "-") then
   return redis.error_reply("SECKILL arguments")

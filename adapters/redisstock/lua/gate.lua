@@ -5,18 +5,6 @@
 -- ARGV  1 fence  2 state  3 starts in ms  4 ends in ms  5 limit
 -- Returns {"ok"}, {"not_ready"} or {"fenced"}
 
--- A figure is a plain decimal from 0 to 2^53-1; anything else is nil.
-local function plain(text)
-  if type(text) == "string" and #text <= 16 and (text == "0" or text:find("^[1-9]%d*$")) then
-    local number = tonumber(text)
-    if number <= 9007199254740991 then return number end
-  end
-end
-
-local function corrupt(what)
-  return redis.error_reply("SECKILL corrupt " .. what)
-end
-
 local fence = plain(ARGV[1])
 if #ARGV ~= 5 or not fence or not plain(ARGV[3]) or not plain(ARGV[4]) or not plain(ARGV[5]) then
   return redis.error_reply("SECKILL arguments")

@@ -23,14 +23,6 @@
 --       N not started         P paused             Q request id reused
 --       E ended               W withdrawn
 
--- A figure is a plain decimal from 0 to 2^53-1; anything else is nil.
-local function plain(text)
-  if type(text) == "string" and #text <= 16 and (text == "0" or text:find("^[1-9]%d*$")) then
-    local number = tonumber(text)
-    if number <= 9007199254740991 then return number end
-  end
-end
-
 local n, groups = plain(ARGV[1]), (#KEYS - 2) / 4
 local base = 1 + 3 * groups
 if not n or n < 1 or n > 1000 or groups < 1 or groups % 1 > 0

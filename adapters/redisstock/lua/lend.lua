@@ -8,18 +8,6 @@
 -- Returns {"ok", epoch, serial number of the loan, units}, units 0 when there
 -- is nothing to lend; or {"not_ready"}
 
--- A figure is a plain decimal from 0 to 2^53-1; anything else is nil.
-local function plain(text)
-  if type(text) == "string" and #text <= 16 and (text == "0" or text:find("^[1-9]%d*$")) then
-    local number = tonumber(text)
-    if number <= 9007199254740991 then return number end
-  end
-end
-
-local function corrupt(what)
-  return redis.error_reply("SECKILL corrupt " .. what)
-end
-
 local most = plain(ARGV[2])
 if #ARGV ~= 2 or not plain(ARGV[1]) or not most then return redis.error_reply("SECKILL arguments") end
 local loan, serials = "loan:" .. ARGV[1], "loans:" .. ARGV[1]

@@ -7,18 +7,6 @@
 --       12 number of segments
 -- Returns {"ok"}, {"fenced"}, or {"state"} when another load has taken over
 
--- A figure is a plain decimal from 0 to 2^53-1; anything else is nil.
-local function plain(text)
-  if type(text) == "string" and #text <= 16 and (text == "0" or text:find("^[1-9]%d*$")) then
-    local number = tonumber(text)
-    if number <= 9007199254740991 then return number end
-  end
-end
-
-local function corrupt(what)
-  return redis.error_reply("SECKILL corrupt " .. what)
-end
-
 if #ARGV ~= 12 then return redis.error_reply("SECKILL arguments") end
 for i = 1, 12 do
   if i ~= 2 and i ~= 3 and not plain(ARGV[i]) then return redis.error_reply("SECKILL arguments") end

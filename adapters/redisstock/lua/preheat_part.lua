@@ -6,18 +6,6 @@
 --       requests, then field and value of each, at most 1000 of a kind
 -- Returns {"ok"}, {"fenced"}, or {"state"} when another load has taken over
 
--- A figure is a plain decimal from 0 to 2^53-1; anything else is nil.
-local function plain(text)
-  if type(text) == "string" and #text <= 16 and (text == "0" or text:find("^[1-9]%d*$")) then
-    local number = tonumber(text)
-    if number <= 9007199254740991 then return number end
-  end
-end
-
-local function corrupt(what)
-  return redis.error_reply("SECKILL corrupt " .. what)
-end
-
 local fence = plain(ARGV[1])
 local counts = {plain(ARGV[3]), plain(ARGV[4]), plain(ARGV[5])}
 local expected = 5

@@ -9,18 +9,6 @@
 -- Returns {} when the sale is not ready, else {units available before, letter};
 -- letters as in grab.lua: A R L S W
 
--- A figure is a plain decimal from 0 to 2^53-1; anything else is nil.
-local function plain(text)
-  if type(text) == "string" and #text <= 16 and (text == "0" or text:find("^[1-9]%d*$")) then
-    local number = tonumber(text)
-    if number <= 9007199254740991 then return number end
-  end
-end
-
-local function corrupt(what)
-  return redis.error_reply("SECKILL corrupt " .. what)
-end
-
 local quantity = plain(ARGV[4])
 if #ARGV ~= 6 or not quantity or quantity < 1 or quantity > 1000 then
   return redis.error_reply("SECKILL arguments")

@@ -5,18 +5,6 @@
 -- ARGV  1 number of the borrowing segment  2 epoch  3 serial number
 -- Returns {"ok"}; also when the loan is forgotten already
 
--- A figure is a plain decimal from 0 to 2^53-1; anything else is nil.
-local function plain(text)
-  if type(text) == "string" and #text <= 16 and (text == "0" or text:find("^[1-9]%d*$")) then
-    local number = tonumber(text)
-    if number <= 9007199254740991 then return number end
-  end
-end
-
-local function corrupt(what)
-  return redis.error_reply("SECKILL corrupt " .. what)
-end
-
 if #ARGV ~= 3 or not plain(ARGV[1]) or not plain(ARGV[2]) or not plain(ARGV[3]) then
   return redis.error_reply("SECKILL arguments")
 end

@@ -6,18 +6,6 @@
 -- ARGV  1 fence  2 "1" to force
 -- Returns {"ok"}, {"fenced"} or {"has_holds"}
 
--- A figure is a plain decimal from 0 to 2^53-1; anything else is nil.
-local function plain(text)
-  if type(text) == "string" and #text <= 16 and (text == "0" or text:find("^[1-9]%d*$")) then
-    local number = tonumber(text)
-    if number <= 9007199254740991 then return number end
-  end
-end
-
-local function corrupt(what)
-  return redis.error_reply("SECKILL corrupt " .. what)
-end
-
 local fence = plain(ARGV[1])
 if #ARGV ~= 2 or not fence then return redis.error_reply("SECKILL arguments") end
 local sale = redis.call("HMGET", KEYS[1], "state", "held", "queued", "fence")

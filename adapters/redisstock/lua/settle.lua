@@ -6,18 +6,6 @@
 -- ARGV  1 … n hold ids, at most 1000
 -- Returns {"ok", units settled} or {"not_ready"}
 
--- A figure is a plain decimal from 0 to 2^53-1; anything else is nil.
-local function plain(text)
-  if type(text) == "string" and #text <= 16 and (text == "0" or text:find("^[1-9]%d*$")) then
-    local number = tonumber(text)
-    if number <= 9007199254740991 then return number end
-  end
-end
-
-local function corrupt(what)
-  return redis.error_reply("SECKILL corrupt " .. what)
-end
-
 if #ARGV < 1 or #ARGV > 1000 then return redis.error_reply("SECKILL arguments") end
 local sale = redis.call("HMGET", KEYS[1], "state", "held", "sold")
 if not sale[1] or sale[1] == "sealed" then return {"not_ready"} end

@@ -11,14 +11,14 @@ import (
 
 // EditStock adds units to a sale, or withdraws some that are free, also while it
 // runs. An edit without a key gets one, so that every call is an edit of its own.
-// It returns the edit as the ledger recorded it.
+// It returns the edit as the ledger recorded it, and with an error its key.
 //
 // More units are in the ledger first and fewer in the hot store first: at no
 // time does the hot store give away what the ledger would refuse.
 //
 // Errors: ErrInvalid (names the field); ErrNotFound; ErrState when the activity
 // is archived; ErrNotReady when the hot store should have the sale and has not;
-// ErrUnbalanced when fewer units are free than are withdrawn; ErrConflict when
+// a WithdrawalError when fewer units are free than are withdrawn; ErrConflict when
 // the key was used for another edit; ErrBusy; ErrUnavailable: give the same
 // edit with the same key again. What only one of the two has heard of by then,
 // reconcile tells the other.
@@ -31,7 +31,7 @@ func (e *Engine) EditStock(ctx context.Context, edit domain.StockEdit) (domain.S
 	}
 	made, err := e.editStock(ctx, edit)
 	if err != nil {
-		return domain.StockEdit{}, fmt.Errorf("edit stock of sale %s: %w", edit.Sale, err)
+		return domain.StockEdit{Key: edit.Key}, fmt.Errorf("edit stock of sale %s: %w", edit.Sale, err)
 	}
 	e.catalog.forget(edit.Sale.Activity)
 	e.soldOut.forget(edit.Sale)
@@ -61,7 +61,11 @@ func (e *Engine) editStock(ctx context.Context, edit domain.StockEdit) (made dom
 				return err
 			}
 		}
-		if made, err = e.Activities.EditStock(ctx, edit, lease.Fence); err != nil || !preheated(activity.State) {
+		made, err = e.Activities.EditStock(ctx, edit, lease.Fence)
+		if errors.Is(err, domain.ErrUnbalanced) {
+			return e.tooMany(ctx, edit.Sale, err)
+		}
+		if err != nil || !preheated(activity.State) {
 			return err
 		}
 		return e.matchTotal(ctx, lease, edit.Sale)
@@ -86,13 +90,17 @@ func (e *Engine) withdraw(ctx context.Context, lease domain.Lease, edit domain.S
 		}
 	}
 	if total+edit.Delta < 1 {
-		return domain.StockEdit{}, fmt.Errorf("%w: the total would be %d", domain.ErrUnbalanced, total+edit.Delta)
+		return domain.StockEdit{}, e.tooMany(ctx, edit.Sale, domain.ErrUnbalanced)
 	}
 	// An earlier edit may have reached one of the two only.
 	if err := e.matchTotal(ctx, lease, edit.Sale); err != nil {
 		return domain.StockEdit{}, err
 	}
-	if err := e.Stock.SetTotal(ctx, edit.Sale, total, total+edit.Delta, lease.Fence.Number); err != nil {
+	err = e.Stock.SetTotal(ctx, edit.Sale, total, total+edit.Delta, lease.Fence.Number)
+	if errors.Is(err, domain.ErrUnbalanced) {
+		return domain.StockEdit{}, e.tooMany(ctx, edit.Sale, err)
+	}
+	if err != nil {
 		return domain.StockEdit{}, err
 	}
 	made, err := e.Activities.EditStock(ctx, edit, lease.Fence)
@@ -108,6 +116,24 @@ func (e *Engine) withdraw(ctx context.Context, lease domain.Lease, edit domain.S
 		err = errors.Join(err, e.matchTotal(ctx, lease, edit.Sale))
 	}
 	return domain.StockEdit{}, err
+}
+
+// tooMany says how many units could be withdrawn, as far as the stores tell; else
+// it is the error that it was given.
+func (e *Engine) tooMany(ctx context.Context, sale domain.SaleID, refused error) error {
+	tally, err := e.Orders.Tally(ctx, sale)
+	if err != nil {
+		return refused
+	}
+	most := min(tally.Total-1, tally.Total-tally.Reserved-tally.Sold)
+	level, err := e.Stock.Level(ctx, sale)
+	switch {
+	case err == nil:
+		most = min(most, level.Available)
+	case !errors.Is(err, domain.ErrNotReady):
+		return refused
+	}
+	return &domain.WithdrawalError{Most: max(most, 0)}
 }
 
 // matchTotal has the hot store take over the ledger's total.
@@ -127,8 +153,15 @@ func (e *Engine) matchTotal(ctx context.Context, lease domain.Lease, sale domain
 }
 
 // StockEdits lists what operators have changed of a sale's total, the newest
-// first. Errors: ErrUnavailable.
+// first. Errors: ErrNotFound, ErrUnavailable.
 func (e *Engine) StockEdits(ctx context.Context, sale domain.SaleID) ([]domain.StockEdit, error) {
+	activity, err := e.Activities.Activity(ctx, sale.Activity)
+	if err != nil {
+		return nil, fmt.Errorf("stock edits of sale %s: %w", sale, err)
+	}
+	if _, found := activity.SKU(sale.SKU); !found {
+		return nil, fmt.Errorf("stock edits of sale %s: %w", sale, domain.ErrNotFound)
+	}
 	edits, err := e.Activities.StockEdits(ctx, sale)
 	if err != nil {
 		return nil, fmt.Errorf("stock edits of sale %s: %w", sale, err)

@@ -77,9 +77,11 @@ func (a Activity) Validate() error {
 		return Invalid("startsAt", "is missing")
 	case a.EndsAt.IsZero():
 		return Invalid("endsAt", "is missing")
+	case a.StartsAt.Year() < 2000 || a.StartsAt.Year() > 9999:
+		return Invalid("startsAt", "must lie between the years 2000 and 9999")
 	case !a.StartsAt.Before(a.EndsAt):
 		return Invalid("endsAt", "must be after startsAt")
-	case a.StartsAt.Year() < 2000 || a.EndsAt.Year() > 9999:
+	case a.EndsAt.Year() > 9999:
 		return Invalid("endsAt", "must lie between the years 2000 and 9999")
 	case a.PaymentWindow < time.Millisecond || a.PaymentWindow > MaxPayWindow:
 		return Invalid("paymentWindow", "must be from 1ms to %s", MaxPayWindow)

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"fmt"
 	"strings"
 	"time"
 )
@@ -40,3 +41,16 @@ func (e StockEdit) Validate() error {
 	_, err := ParseRequestID(string(e.Key))
 	return err
 }
+
+// WithdrawalError refuses an edit that withdraws more than there is. It is an
+// ErrUnbalanced.
+type WithdrawalError struct {
+	Most int64 // units that can be withdrawn: free ones, and one stays
+}
+
+func (e *WithdrawalError) Error() string {
+	return fmt.Sprintf("delta: at most %d units can be withdrawn: only those that are free, and the total stays at least 1", e.Most)
+}
+
+// Is makes errors.Is(err, ErrUnbalanced) true.
+func (e *WithdrawalError) Is(target error) bool { return target == ErrUnbalanced }

@@ -2,9 +2,11 @@ package httpapi
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -28,21 +30,27 @@ func readBody(c *gin.Context) ([]byte, error) {
 	switch {
 	case errors.As(err, &tooLarge):
 		c.Header("Connection", "close")
-		return nil, errTooLarge
+		return nil, fmt.Errorf("%w: at most %d bytes are read", errTooLarge, tooLarge.Limit)
 	case err != nil:
 		return nil, errUnreadable
-	case len(data) > 0 && !isJSON(c.GetHeader("Content-Type")):
+	case len(data) > 0 && !sendsJSON(c):
 		return nil, errMediaType
 	}
 	return data, nil
 }
 
-func isJSON(contentType string) bool {
+// sendsJSON says whether the body is JSON as it stands: in UTF-8, not compressed.
+func sendsJSON(c *gin.Context) bool {
+	if encoding := c.Request.Header["Content-Encoding"]; len(encoding) > 0 && !strings.EqualFold(encoding[0], "identity") {
+		return false
+	}
+	contentType := c.GetHeader("Content-Type")
 	if contentType == "application/json" {
 		return true
 	}
-	media, _, err := mime.ParseMediaType(contentType)
-	return err == nil && media == "application/json"
+	media, parameters, err := mime.ParseMediaType(contentType)
+	charset, named := parameters["charset"]
+	return err == nil && media == "application/json" && (!named || strings.EqualFold(charset, "utf-8"))
 }
 
 func requiredBody(c *gin.Context) ([]byte, error) {

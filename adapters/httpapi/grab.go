@@ -75,7 +75,7 @@ func (a *API) grabRequest(c *gin.Context) (application.GrabRequest, error) {
 // is for the slow way.
 func (a *API) grabBody(c *gin.Context) (grabBody, error) {
 	size := c.Request.ContentLength
-	if size < 1 || size > min(int64(len(scratch{})), a.cfg.MaxBody) || !isJSON(c.GetHeader("Content-Type")) {
+	if size < 1 || size > min(int64(len(scratch{})), a.cfg.MaxBody) || !sendsJSON(c) {
 		limitBody(a.cfg.MaxBody)(c)
 		data, err := requiredBody(c)
 		if err != nil {

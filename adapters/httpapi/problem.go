@@ -33,7 +33,9 @@ type problem struct {
 	StartsAt stamp          `json:"startsAt,omitzero"` // of reason not_started
 	OrderID  domain.OrderID `json:"orderId,omitempty"` // of a grab whose outcome is unknown
 	Order    *orderView     `json:"order,omitempty"`   // of reason order_closed
-	retry    bool
+	// Key is that of a stock edit whose outcome is unknown.
+	Key   domain.RequestID `json:"key,omitempty"`
+	retry bool
 }
 
 // answer is how one kind of refusal is told.
@@ -76,8 +78,8 @@ var errorAnswers = []struct {
 	{errToken, answer{status: 401, reason: "unauthenticated", title: "Unauthenticated", detail: "Send the operator token as Authorization: Bearer."}},
 	{errNoRoute, answer{status: 404, reason: "not_found", title: "Not found", detail: "There is no such route."}},
 	{errMethod, answer{status: 405, reason: "invalid", title: "Method not allowed", detail: "The header Allow lists the methods of this route."}},
-	{errTooLarge, answer{status: 413, reason: "invalid", title: "Body too large", detail: "The request body is larger than this server reads."}},
-	{errMediaType, answer{status: 415, reason: "invalid", title: "Not JSON", detail: "Send the body with Content-Type: application/json."}},
+	{errTooLarge, answer{status: 413, reason: "invalid", title: "Body too large"}},
+	{errMediaType, answer{status: 415, reason: "invalid", title: "Not JSON", detail: "Send the body with Content-Type: application/json, in UTF-8 and not encoded."}},
 	{errInternal, answer{status: 500, reason: "internal", title: "Internal error", detail: "This is a fault of the server."}},
 }
 
@@ -126,9 +128,12 @@ func (a answer) problem(err error) problem {
 	}
 	var field *domain.FieldError
 	var closed *domain.ClosedError
+	var withdrawal *domain.WithdrawalError
 	switch {
 	case errors.As(err, &field):
 		p.Field, p.Detail = field.Field, field.Error()
+	case errors.As(err, &withdrawal):
+		p.Field, p.Detail = "delta", withdrawal.Error()
 	case errors.As(err, &closed):
 		order := viewOrder(closed.Order)
 		p.Order = &order
@@ -148,10 +153,13 @@ func (p problem) send(c *gin.Context) {
 
 // fail answers an error. A store's failure is logged here, since nobody above
 // hears of it.
-func (a *API) fail(c *gin.Context, err error) {
+func (a *API) fail(c *gin.Context, err error) { a.failure(c, err).send(c) }
+
+// failure is the answer to an error, to be sent by the caller.
+func (a *API) failure(c *gin.Context, err error) problem {
 	p := answerTo(err).problem(err)
 	if p.Status >= http.StatusInternalServerError && c.Request.Context().Err() == nil {
 		a.log.Error("request failed", "method", c.Request.Method, "path", c.Request.URL.Path, "status", p.Status, "error", err)
 	}
-	p.send(c)
+	return p
 }

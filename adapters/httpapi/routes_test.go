@@ -46,10 +46,11 @@ func TestContentType(t *testing.T) {
 	s := newShop(t)
 	s.sale(10, 9)
 	before := s.levels()
-	for _, bad := range []string{"-", "", "text/plain", "application/x-www-form-urlencoded", "application/jsonx", "text/json", "application/json; q", "json"} {
+	for _, bad := range []string{"-", "", "text/plain", "application/x-www-form-urlencoded", "application/jsonx", "text/json", "application/json; q", "json", "application/json; charset=utf-16"} {
 		s.buy("POST", grabPath, seven, "Content-Type", bad).problem(415, "invalid")
 		s.operate("POST", "/api/admin/activities/1001/reconcile", `{"repair":true}`, "Content-Type", bad).problem(415, "invalid")
 	}
+	s.buy("POST", grabPath, seven, "Content-Encoding", "gzip").problem(415, "invalid")
 	if after := s.levels(); after != before {
 		t.Errorf("the account was %s and is %s", before, after)
 	}
@@ -67,7 +68,8 @@ func TestBodyLimit(t *testing.T) {
 	}
 	s.buy("POST", grabPath, padded(1000)).want(202)
 	before := s.levels()
-	s.buy("POST", grabPath, padded(1001)).problem(413, "invalid").headerIs("Connection", "close")
+	s.buy("POST", grabPath, padded(1001)).problem(413, "invalid").headerIs("Connection", "close").
+		member("detail", "body is too large: at most 1000 bytes are read")
 	s.buy("POST", grabPath, padded(1001), "Content-Type", "text/plain").problem(413, "invalid")
 	s.operate("POST", "/api/admin/activities/1001/reconcile", strings.Repeat(" ", operatorMaxBody+1)).problem(413, "invalid")
 	if after := s.levels(); after != before {

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"net/http"
+
 	"github.com/gin-gonic/gin"
 
 	"seckill/domain"
@@ -38,11 +40,18 @@ func (a *API) editStock(c *gin.Context) error {
 		return f.err
 	}
 	if edit.Key, err = requestID("", c.Request.Header.Values("Idempotency-Key")); err != nil {
-		return err
+		return domain.Invalid("Idempotency-Key", "must be one, of 1 to %d characters of A-Z a-z 0-9 . _ @ -", domain.MaxNameBytes)
 	}
 	made, err := a.engine.EditStock(c.Request.Context(), edit)
 	if err != nil {
-		return err
+		p := a.failure(c, err)
+		if p.Status == http.StatusServiceUnavailable {
+			// It may have been made. Only with its key can it be asked for again.
+			p.Key = made.Key
+			p.Detail = "A store did not answer, so the outcome is unknown. Asking again with this key as Idempotency-Key is safe."
+		}
+		p.send(c)
+		return nil
 	}
 	send(c, viewEdit(made))
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -392,5 +393,54 @@ func TestACutOffReleaseIsFinishedByItsRepeat(t *testing.T) {
 		if err != nil || outcomes[0].Verdict != domain.Withdrawn {
 			t.Errorf("a late grab: %+v, %v", outcomes, err)
 		}
+	}
+}
+
+// A sale that is loaded split while "incr" is about to take from it gets back what
+// was taken.
+// covers S11 S12
+func TestASaleThatIsSplitInTheMiddleOfAGrab(t *testing.T) {
+	for step := range 2 { // before the taking, before the recording
+		t.Run(fmt.Sprint(step), func(t *testing.T) {
+			w := open(t)
+			w.preheat(t)
+			client := redis.NewClient(w.client.(*redis.Client).Options())
+			t.Cleanup(func() { _ = client.Close() })
+			writes := 0
+			client.AddHook(beforeWrites(func() {
+				if writes++; writes != step+1 {
+					return
+				}
+				must(t, w.Seal(t.Context(), sale, 3, true))
+				must(t, w.Preheat(t.Context(), domain.Load{Sale: sale, Epoch: 2, Gate: gate(), Total: 90, Fence: 3, Segments: 3}))
+			}))
+			incr, err := redisstock.NewIncr(redisstock.Config{Client: client, Prefix: w.prefix, Partitions: 3})
+			must(t, err)
+			if _, err := incr.Reserve(t.Context(), sale, []domain.Claim{claim("a", "alice", 2)}); !isUnavailable(err) {
+				t.Errorf("a sale that is split by now: %v", err)
+			}
+			if level := w.level(t); level.Available != 90 || level.Held != 0 {
+				t.Errorf("level is %+v", level)
+			}
+			if audit := w.audit(t); !audit.Balanced() {
+				t.Errorf("audit is %+v", audit)
+			}
+		})
+	}
+}
+
+// beforeWrites is called before each transaction that changes a hash.
+type beforeWrites func()
+
+func (beforeWrites) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (beforeWrites) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (f beforeWrites) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return strings.HasPrefix(cmd.Name(), "hset") }) {
+			f()
+		}
+		return next(ctx, cmds)
 	}
 }

@@ -17,6 +17,9 @@ import (
 // grab.lua reads, and judge as it does. The scripts keep their account, so all
 // of them live on the same keys.
 
+// errSplit says that a sale was loaded with several segments.
+var errSplit = errors.New("the sale's stock is split: only lua sells from it")
+
 // saleFields are the fields of a sale's hash that a decision needs.
 var saleFields = []string{"state", "epoch", "available", "held", "queued", "limit", "starts", "ends", "segments"}
 
@@ -142,7 +145,7 @@ func (f *snapshot) parseSale(values []any) error {
 		return nil
 	}
 	if segments, _ := values[len(saleFields)-1].(string); segments != "1" {
-		return unavailable(errors.New("the sale's stock is split: only lua sells from it"))
+		return unavailable(errSplit)
 	}
 	var starts, ends int64
 	f.gate.State = domain.State(state)

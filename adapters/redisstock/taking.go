@@ -132,17 +132,19 @@ func (a *attempt) take(ctx context.Context, claims []domain.Claim, d *decision) 
 		}
 	}
 	then := snapshot{now: clock.Val().UnixMilli()}
-	if err := then.parseSale(sale.Val()); err != nil {
+	err = then.parseSale(sale.Val())
+	split := errors.Is(err, errSplit) // loaded anew since the claims were judged
+	if err != nil && !split {
 		return nil, err
 	}
 	a.now = then.now
-	if !then.ready {
+	if !then.ready && !split {
 		// Sealed: the load sets the sale's figures. A record would stay, and if
 		// the load has passed the buyer by already, so do the buyer's units: too
 		// many, until a recount.
 		return nil, orUnavailable(a.tx.HDel(ctx, a.keys.holds, idsOf(takings)...).Err())
 	}
-	open := then.epoch == a.epoch && then.gate.Judge(moment(then.now)) == domain.Accepted
+	open := !split && then.epoch == a.epoch && then.gate.Judge(moment(then.now)) == domain.Accepted
 	lost := map[domain.BuyerID]int64{} // units of this attempt that do not count
 	for n := range takings {
 		t := &takings[n]
@@ -196,7 +198,7 @@ func (a *attempt) record(ctx context.Context, takings []taking) ([]taking, error
 		return nil, unavailable(err)
 	}
 	var then snapshot
-	if err := then.parseSale(sale.Val()); err != nil {
+	if err := then.parseSale(sale.Val()); err != nil && !errors.Is(err, errSplit) {
 		return nil, err
 	}
 	same := then.ready && then.epoch == a.epoch

@@ -6,6 +6,8 @@ import (
 	"database/sql/driver"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -147,6 +149,8 @@ func connectSQLite(config Config, parsed *url.URL) (*Store, error) {
 		return nil, domain.Invalid("database", "must be sqlite:///path/of/file")
 	case parsed.RawQuery != "":
 		return nil, domain.Invalid("database", "takes no parameters with sqlite")
+	case !isFolder(filepath.Dir(path)):
+		return nil, domain.Invalid("database", "names a file in %s, which is no folder", filepath.Dir(path))
 	}
 	if config.MaxOpen == 0 {
 		config.MaxOpen = 1 + defaultReaders
@@ -173,6 +177,11 @@ func connectSQLite(config Config, parsed *url.URL) (*Store, error) {
 		// The writer first: it makes the file.
 		pools: []*stdsql.DB{writer, reader},
 	}, nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func mysqlConnector(parsed *url.URL) (driver.Connector, error) {

@@ -32,7 +32,7 @@ var rules = []rule{
 	{"adapters/memory", []string{domain}},
 	{"adapters/system", []string{domain, "github.com/google/uuid"}},
 	// The strategy "lock" puts bsm/redislock around a grab, in the sale's own slot.
-	{"adapters/redisstock", []string{domain, "github.com/redis/go-redis/", "github.com/bsm/redislock"}},
+	{"adapters/redisstock", []string{domain, "github.com/redis/go-redis/", "github.com/bsm/redislock", "github.com/sony/gobreaker/v2"}},
 	{"adapters/redislock", []string{domain, "github.com/redis/go-redis/", "github.com/bsm/redislock"}},
 	{"adapters/sqlstore", []string{
 		domain, "seckill/ent", "seckill/ent/", "entgo.io/ent/", "github.com/pressly/goose/",

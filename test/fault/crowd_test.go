@@ -115,7 +115,8 @@ func (c *crowd) answered(i int) bool {
 	return c.r.history.Answered(request.Sale, request.Buyer, request.Request)
 }
 
-// quiet waits until the queue is empty and the stores agree.
+// quiet waits until the queue is empty and the stores agree, with nothing on its
+// way between them.
 func (r *rig) quiet() {
 	r.t.Helper()
 	r.eventually("an empty queue", func() error {
@@ -128,10 +129,15 @@ func (r *rig) quiet() {
 	for _, sale := range r.sales {
 		r.eventually("balance", func() error {
 			report, err := r.Report(r.t.Context(), sale.Activity)
-			if err == nil && !report.Balanced() {
-				err = fmt.Errorf("%+v", report.Sales)
+			if err != nil {
+				return err
 			}
-			return err
+			for _, s := range report.Sales {
+				if !s.Balanced || s.Level.Held != s.Ledger.Pending || s.Level.Sold != s.Ledger.Paid || s.Ledger.Releasing+s.Ledger.Settling > 0 {
+					return fmt.Errorf("%+v", s)
+				}
+			}
+			return nil
 		})
 	}
 }

@@ -50,6 +50,7 @@ type rig struct {
 	sales    []history.Sale
 	log      *harness.Buffer
 	last     atomic.Int64 // activity id
+	stopped  bool
 }
 
 func newRig(t *testing.T, s setup) *rig {
@@ -109,11 +110,12 @@ func (r *rig) openLedger(s setup) (databaseURL string) {
 }
 
 // start starts the engine: the first one, or the next after stop.
-func (r *rig) start() {
+func (r *rig) start(more ...fx.Option) {
 	r.t.Helper()
 	log := slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	r.app = fx.New(fx.Supply(r.config, log), fx.NopLogger, bootstrap.Module,
-		fx.Populate(&r.Engine, &r.stock, &r.queue, &r.store))
+		fx.Populate(&r.Engine, &r.stock, &r.queue, &r.store), fx.Options(more...))
+	r.stopped = false
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := r.app.Start(ctx); err != nil {
@@ -123,6 +125,10 @@ func (r *rig) start() {
 
 // stop drains the engine as SIGTERM does.
 func (r *rig) stop() {
+	if r.stopped {
+		return
+	}
+	r.stopped = true
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := r.app.Stop(ctx); err != nil {

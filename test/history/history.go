@@ -47,8 +47,8 @@ type Call struct {
 	Payment  domain.PaymentID // of a Pay
 	Verdict  domain.Verdict   // of a Grab that is not Unknown
 	Status   domain.Status    // that the client was shown
-	Err      error
-	Invoked  time.Duration // since the history began
+	Err      error            `json:"-"`
+	Invoked  time.Duration    // since the history began
 	Returned time.Duration
 }
 
@@ -87,6 +87,11 @@ func (h *History) Count(kind Kind, result Result) int {
 
 func (h *History) record(c Call, invoked time.Time) {
 	c.Invoked, c.Returned = invoked.Sub(h.start), time.Since(h.start)
+	h.Add(c)
+}
+
+// Add records a call that was made elsewhere.
+func (h *History) Add(c Call) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.calls = append(h.calls, c)

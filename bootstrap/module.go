@@ -70,7 +70,7 @@ func openStore(lc fx.Lifecycle, config Config, log *slog.Logger) (ledger, error)
 		return ledger{}, noDatabase(err)
 	}
 	if err != nil {
-		return ledger{}, err
+		return ledger{}, fmt.Errorf("%w (SECKILL_DATABASE)", err)
 	}
 	lc.Append(fx.StopHook(store.Close))
 	if err := store.CheckSchema(ctx); err != nil {

@@ -214,12 +214,15 @@ var ledgerSetupTests = map[string]func(ledgerTest){
 	// covers N7
 	"EpochGrows": func(l ledgerTest) {
 		s := l.sale(10, 2)
-		s.pending(s.order("7", 2))
+		placed := s.pending(s.order("7", 2)).CreatedAt // by the same clock
 		for want := s.epoch + 1; want < s.epoch+4; want++ {
 			epoch, err := l.BeginEpoch(l.ctx(), s.SaleID, domain.Fence{})
 			l.must(err)
 			if epoch != want || s.tally().Epoch != want {
 				l.Fatalf("epoch %d, account says %d, want %d", epoch, s.tally().Epoch, want)
+			}
+			if since := s.tally().Since; since.Before(placed) || since.After(placed.Add(time.Minute)) {
+				l.Fatalf("epoch %d began at %s, after an order of %s", epoch, since, placed)
 			}
 		}
 	},

@@ -92,8 +92,13 @@ func (r *rig) settle(crowds ...*crowd) history.Verdict {
 		}
 	}
 	r.quiet()
+	orders := r.orders()
+	placed := map[domain.OrderID]bool{}
+	for _, order := range orders {
+		placed[order.ID] = true
+	}
 	for _, call := range r.history.Calls() {
-		if call.Kind == history.Grab && call.Result == history.OK {
+		if call.Kind == history.Grab && call.Result == history.OK && !placed[call.Order] {
 			r.eventually("a final answer", func() error {
 				if _, err := r.Order(r.t.Context(), call.Order, call.Buyer); errors.Is(err, domain.ErrNotReady) {
 					return err
@@ -102,7 +107,7 @@ func (r *rig) settle(crowds ...*crowd) history.Verdict {
 			})
 		}
 	}
-	verdict := r.history.Check(r.t.Context(), r.Engine, r.sales, r.orders())
+	verdict := r.history.Check(r.t.Context(), r.Engine, r.sales, orders)
 	if err := verdict.Err(); err != nil {
 		r.t.Errorf("%+v\n%v", verdict, err)
 	}

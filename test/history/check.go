@@ -27,7 +27,8 @@ type Verdict struct {
 	Accepted  int // order ids that clients were given
 	Unknown   int // grabs whose client never learned the outcome
 	Confirmed int // of the accepted, those that are orders
-	Rejected  int // of the accepted, those that the ledger refused
+	Rejected  int // of the accepted, those that the ledger refused, or that are gone
+	Gone      int // of the rejected, those that the hot store lost before the ledger had them
 	Lost      int // accepted ids that nobody knows or that stay queued
 	Doubled   int // requests that have more than one order
 	Oversold  int64
@@ -139,6 +140,9 @@ func (h *History) Check(ctx context.Context, engine Engine, sales []Sale, orders
 			v.add("order %s is rejected without a reason", id)
 		case order.Status == domain.Rejected:
 			v.Rejected++
+			if order.Reason == domain.ReasonLost {
+				v.Gone++
+			}
 		default:
 			v.Confirmed++
 		}

@@ -64,6 +64,7 @@ type Config struct {
 	ExpireEvery     time.Duration `koanf:"expire_every"`
 	RelayEvery      time.Duration `koanf:"relay_every"`
 	WatchEvery      time.Duration `koanf:"watch_every"`
+	LagAlarm        time.Duration `koanf:"lag_alarm"`
 	ReconcileEvery  time.Duration `koanf:"reconcile_every"`
 	ReconcileRepair bool          `koanf:"reconcile_repair"`
 	ShutdownTimeout time.Duration `koanf:"shutdown_timeout"`
@@ -273,6 +274,7 @@ func (c *Config) Validate() error {
 		{between(c.ExpireEvery, 10*time.Millisecond, time.Hour), "expire_every", "must be from 10ms to 1h"},
 		{between(c.RelayEvery, 10*time.Millisecond, time.Hour), "relay_every", "must be from 10ms to 1h"},
 		{between(c.WatchEvery, 10*time.Millisecond, time.Minute), "watch_every", "must be from 10ms to 1m"},
+		{between(c.LagAlarm, time.Second, 24*time.Hour), "lag_alarm", "must be from 1s to 24h"},
 		{c.ReconcileEvery == 0 || between(c.ReconcileEvery, time.Second, 24*time.Hour), "reconcile_every", "must be 0 or from 1s to 24h"},
 		{between(c.ShutdownTimeout, time.Second, time.Hour), "shutdown_timeout", "must be from 1s to 1h"},
 		{logLevels[c.Log.Level] != nil, "log.level", "must be debug, info, warn or error"},

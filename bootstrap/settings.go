@@ -55,6 +55,7 @@ var settings = []setting{
 	{"expire_every", "1s", "how often unpaid orders past their deadline are looked for", "units come back within a second"},
 	{"relay_every", "500ms", "how often decisions that have not reached the hot store are looked for", "half of the age at which they are taken on"},
 	{"watch_every", "250ms", "how often Redis is asked whether it may have lost data (a restart, a failover, a flush); then its sales are not ready until they are loaded from the ledger", "a buyer's patience"},
+	{"lag_alarm", "30s", "age of the oldest order that is not in the ledger from which on it is logged as an error", "a buyer still waits for the order's page"},
 	{"reconcile_every", "1m", "how often hot store, queue and ledger are compared; 0: on demand only", "an operator should know within a minute"},
 	{"reconcile_repair", true, "whether that comparison also repairs", "each repair is harmless where it is not needed"},
 

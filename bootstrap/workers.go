@@ -35,6 +35,7 @@ func runWorkers(lc fx.Lifecycle, config Config, engine *application.Engine, queu
 			running.Go(func() { worker.Expire(ctx, engine, sweep) })
 			running.Go(func() { worker.Relay(ctx, engine, sweep) })
 			running.Go(func() { worker.Watch(ctx, engine, sweep) })
+			running.Go(func() { worker.Lag(ctx, queue, config.LagAlarm, log) })
 			running.Go(func() { worker.Reconcile(ctx, engine, sweep) })
 			return nil
 		},

@@ -67,7 +67,7 @@ func sumAudits(audits []domain.Audit) domain.Audit {
 }
 
 func (s *Stock) audit(ctx context.Context, keys saleKeys) (domain.Audit, error) {
-	reply, err := s.read(ctx, auditScript, []string{keys.sale, keys.holds, keys.buyers, keys.queue}, keys.id)
+	reply, err := s.read(ctx, auditScript, []string{keys.sale, keys.holds, keys.buyers, keys.queue, keys.depth}, keys.id)
 	if err != nil {
 		return domain.Audit{}, err
 	}
@@ -238,7 +238,7 @@ func (s *Stock) Correct(ctx context.Context, sale domain.SaleID, seen domain.Lev
 }
 
 func (s *Stock) correct(ctx context.Context, keys saleKeys, seen domain.Level, fence int64) (domain.Audit, error) {
-	reply, err := s.command(ctx, correctScript, []string{keys.sale, keys.holds, keys.buyers, keys.queue},
+	reply, err := s.command(ctx, correctScript, []string{keys.sale, keys.holds, keys.buyers, keys.queue, keys.depth},
 		fence, seen.Epoch, seen.Total, seen.Available, seen.Held, seen.Sold, keys.id)
 	if err != nil {
 		return domain.Audit{}, err

@@ -19,7 +19,7 @@ func TestWrongTypeChangesNothing(t *testing.T) {
 		"buyers":   "reserve reacquire release adopt correct audit",
 		"requests": "reserve reacquire adopt",
 		"queue":    "reserve requeue correct audit depth",
-		"depth":    "reserve requeue depth",
+		"depth":    "reserve requeue audit depth",
 	} {
 		damages = append(damages, damage{kind, func(ctx context.Context, w *world) error {
 			if err := w.client.Del(ctx, w.key(kind)).Err(); err != nil {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
+
 	"seckill/domain"
 )
 
@@ -55,7 +57,7 @@ func (r reply) refusal() error {
 // the outcome is unknown, and the call may be repeated. What a script says of a
 // record that it cannot read is an ErrCorrupt as well.
 func unavailable(err error) error {
-	if strings.HasPrefix(err.Error(), "SECKILL corrupt") {
+	if strings.HasPrefix(err.Error(), "SECKILL corrupt") || redis.HasErrorPrefix(err, "WRONGTYPE") {
 		return fmt.Errorf("redis: %w: %w: %w", domain.ErrUnavailable, domain.ErrCorrupt, err)
 	}
 	return fmt.Errorf("redis: %w: %w", domain.ErrUnavailable, err)

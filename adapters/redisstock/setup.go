@@ -136,7 +136,7 @@ func (s *Stock) Preheat(ctx context.Context, load domain.Load) error {
 // fill replaces a sealed segment's records.
 func (s *Stock) fill(ctx context.Context, keys saleKeys, fence int64, token string, content content) error {
 	hashes := []string{keys.sale, keys.holds, keys.buyers, keys.requests}
-	if _, err := s.command(ctx, preheatBeginScript, append(slices.Clone(hashes), keys.queue), fence, token, keys.id); err != nil {
+	if _, err := s.command(ctx, preheatBeginScript, append(slices.Clone(hashes), keys.queue, keys.depth), fence, token, keys.id); err != nil {
 		return fmt.Errorf("begin preheat: %w", err)
 	}
 	for args := range content.parts(fence, token) {

@@ -30,6 +30,8 @@ type setup struct {
 	own    bool                    // the servers are this test's, to be stopped and harmed
 	redis  []harness.RedisOption   // of its own Redis
 	change func(*bootstrap.Config) // of the configuration, at last
+	// at connects to Redis, where that is neither the shared nor its own one.
+	at func(*bootstrap.Config)
 }
 
 // rig is the whole engine in this process, loops included, with proxies between
@@ -68,7 +70,10 @@ func newRig(t *testing.T, s setup) *rig {
 	// A slow machine is not what is tested.
 	c.Redis.Timeout, c.Redis.GrabTimeout, c.Redis.PoolWait, c.Lock.Wait = 5*time.Second, 5*time.Second, 5*time.Second, 5*time.Second
 	c.Database = r.openLedger(s)
-	if c.Stock != "memory" && c.Stock != "sql" {
+	switch {
+	case s.at != nil:
+		s.at(&c)
+	case c.Stock != "memory" && c.Stock != "sql":
 		if r.redis = harness.SharedRedis(t); s.own {
 			r.redis = harness.Redis(t, s.redis...)
 		}

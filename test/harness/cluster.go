@@ -14,7 +14,16 @@ const clusterWait = 30 * time.Second
 
 // RedisCluster starts a cluster of the test's own, three masters that share the
 // slots, and returns their addresses.
-func RedisCluster(t testing.TB) []string {
+func RedisCluster(t testing.TB) (addrs []string) {
+	t.Helper()
+	for _, server := range RedisClusterServers(t) {
+		addrs = append(addrs, server.Addr)
+	}
+	return addrs
+}
+
+// RedisClusterServers is RedisCluster for a test that harms its servers.
+func RedisClusterServers(t testing.TB) (servers []*RedisServer) {
 	t.Helper()
 	slots := [][2]int{{0, 5460}, {5461, 10922}, {10923, 16383}}
 	var addrs, buses []string
@@ -29,7 +38,7 @@ func RedisCluster(t testing.TB) []string {
 		if err := node.ClusterAddSlotsRange(t.Context(), part[0], part[1]).Err(); err != nil {
 			t.Fatal(err)
 		}
-		addrs, buses, nodes = append(addrs, server.Addr), append(buses, bus), append(nodes, node)
+		servers, addrs, buses, nodes = append(servers, server), append(addrs, server.Addr), append(buses, bus), append(nodes, node)
 	}
 	for i := range nodes[1:] {
 		host, port, err := net.SplitHostPort(addrs[i+1])
@@ -43,7 +52,7 @@ func RedisCluster(t testing.TB) []string {
 	for _, node := range nodes {
 		waitForCluster(t, node)
 	}
-	return addrs
+	return servers
 }
 
 func waitForCluster(t testing.TB, node *redis.Client) {

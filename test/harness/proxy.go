@@ -81,6 +81,15 @@ func (p *Proxy) Harm(kind, direction string, attributes map[string]int64) (heal 
 // Cut closes all connections and refuses new ones, until Mend.
 func (p *Proxy) Cut() { p.proxy.Stop() }
 
+// Redirect sends new connections to another server, and closes those that there
+// are.
+func (p *Proxy) Redirect(server string) {
+	p.t.Helper()
+	if err := p.proxy.Update(&toxiproxy.Proxy{Listen: p.Addr, Upstream: server, Enabled: true}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 // Mend lets connections through again.
 func (p *Proxy) Mend() {
 	p.t.Helper()

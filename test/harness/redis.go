@@ -125,3 +125,14 @@ func (s *RedisServer) pingRedis(ctx context.Context) error {
 	}
 	return nil
 }
+
+// AppendOnlyFile is the file that the server writes its commands to; it may be
+// changed while the server is down.
+func (s *RedisServer) AppendOnlyFile(t testing.TB) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(s.folder.path, "data", "appendonlydir", "*.incr.aof"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("append-only files: %v, %v", files, err)
+	}
+	return files[len(files)-1]
+}

@@ -85,6 +85,7 @@ func (h *History) Check(ctx context.Context, engine Engine, sales []Sale, orders
 	byID := map[domain.OrderID]bool{}
 	settled := map[asked]bool{}
 	told := map[asked]domain.OrderID{}
+	refused := map[asked]domain.Verdict{}
 	accepted := map[domain.OrderID]domain.BuyerID{}
 	tookUnits := map[domain.SaleID]int64{} // that may have been taken at some time
 	soldOut := map[domain.SaleID]int{}
@@ -100,8 +101,12 @@ func (h *History) Check(ctx context.Context, engine Engine, sales []Sale, orders
 		if c.Result != Unknown {
 			settled[key] = true
 		}
+		if c.Result == Refused && c.Verdict != domain.NotReady {
+			refused[key] = c.Verdict
+		}
 		switch {
 		case c.Result == OK:
+			delete(refused, key) // asked again later
 			accepted[c.Order] = c.Buyer
 			if first, seen := told[key]; seen && c.Request != "" && first != c.Order {
 				v.Doubled++
@@ -118,6 +123,12 @@ func (h *History) Check(ctx context.Context, engine Engine, sales []Sale, orders
 	for _, c := range calls {
 		if c.Kind == Grab && c.Result == Unknown && !settled[asked{c.Sale, c.Buyer, c.Request}] {
 			v.Unknown++
+		}
+	}
+	for key, verdict := range refused {
+		if len(perRequest[key]) > 0 {
+			v.Doubled++
+			v.add("request %s of %s was refused (%s) and has an order", key.request, key.buyer, verdict)
 		}
 	}
 	for key, ids := range perRequest {

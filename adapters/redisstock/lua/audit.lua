@@ -1,30 +1,11 @@
 #!lua flags=no-writes
 -- Counts a sale record by record. Reads only.
 --
--- KEYS  1 sale  2 holds  3 buyers  4 queue
+-- KEYS  1 sale  2 holds  3 buyers  4 queue  5 depth
 -- ARGV  1 sale id, as queue entries name it
 -- Returns {"not_ready"} or {"ok", epoch, state, total, available, held, sold,
 -- queued, held units by record, sold units by record, queued units by entry,
 -- then buyer, units recorded and units counted for at most 100 buyers who differ}
-
--- What the queue's entries of the sale add up to. One entry has at most 1000
--- orders of 1000 units; one that says otherwise, or nothing readable, counts 0.
-local function queuedUnits(queue, id)
-  local units, from = 0, "-"
-  repeat
-    local page = redis.call("XRANGE", queue, from, "+", "COUNT", "20")
-    for i = 1, #page do
-      local fields, of, figure = page[i][2], nil, nil
-      for f = 1, #fields, 2 do
-        if fields[f] == "sale" then of = fields[f + 1] elseif fields[f] == "units" then figure = fields[f + 1] end
-      end
-      local counted = of == id and plain(figure)
-      if counted and counted <= 1000000 then units = units + counted end
-      from = "(" .. page[i][1]
-    end
-  until #page < 20
-  return units
-end
 
 if #ARGV ~= 1 then return redis.error_reply("SECKILL arguments") end
 local names = {"epoch", "total", "available", "held", "sold", "queued"}
@@ -36,6 +17,8 @@ for i = 1, #names do
   figures[i] = plain(sale[i])
   if not figures[i] then return corrupt(names[i]) end
 end
+
+if not plain(redis.call("GET", KEYS[5]) or "0") then return corrupt("depth") end
 
 local units = {[104] = 0, [114] = 0, [115] = 0}
 local counted = {}
@@ -67,4 +50,4 @@ end
 for buyer, count in pairs(counted) do name(buyer, 0, count) end
 
 return {"ok", figures[1], state, figures[2], figures[3], figures[4], figures[5], figures[6],
-  units[104], units[115], queuedUnits(KEYS[4], ARGV[1]), unpack(drifts)}
+  units[104], units[115], (queuedUnits(KEYS[4], ARGV[1])), unpack(drifts)}

@@ -1,32 +1,14 @@
 #!lua
 -- Sets held, sold, available and every buyer's units to what the records say,
--- and queued to what the queue holds, if the account still is as the caller saw it.
+-- and queued and the partition's depth to what the queue holds, if the account
+-- still is as the caller saw it.
 --
--- KEYS  1 sale  2 holds  3 buyers  4 queue
+-- KEYS  1 sale  2 holds  3 buyers  4 queue  5 depth
 -- ARGV  1 fence  2 epoch  3 total  4 available  5 held  6 sold
 --       7 sale id, as queue entries name it
 -- Returns {"not_ready"}, {"fenced"}, {"conflict"}, {"unbalanced"} when the
 -- records hold more units than the total, or as audit.lua does, with the
 -- figures that are set now
-
--- What the queue's entries of the sale add up to. One entry has at most 1000
--- orders of 1000 units; one that says otherwise, or nothing readable, counts 0.
-local function queuedUnits(queue, id)
-  local units, from = 0, "-"
-  repeat
-    local page = redis.call("XRANGE", queue, from, "+", "COUNT", "20")
-    for i = 1, #page do
-      local fields, of, figure = page[i][2], nil, nil
-      for f = 1, #fields, 2 do
-        if fields[f] == "sale" then of = fields[f + 1] elseif fields[f] == "units" then figure = fields[f + 1] end
-      end
-      local counted = of == id and plain(figure)
-      if counted and counted <= 1000000 then units = units + counted end
-      from = "(" .. page[i][1]
-    end
-  until #page < 20
-  return units
-end
 
 local fence = plain(ARGV[1])
 if #ARGV ~= 7 or not fence then return redis.error_reply("SECKILL arguments") end
@@ -57,7 +39,7 @@ end
 local held, sold = units[104], units[115]
 if held + sold > total then return {"unbalanced"} end
 
-local queued = queuedUnits(KEYS[4], ARGV[7])
+local queued, depth = queuedUnits(KEYS[4], ARGV[7])
 
 -- A buyer's figure that is no number is replaced without being read as one.
 local gone, changed = {}, {}
@@ -75,6 +57,7 @@ for buyer, count in pairs(counted) do
   changed[#changed + 1] = string.format("%d", count)
 end
 
+redis.call("SET", KEYS[5], string.format("%d", depth))
 redis.call("HSET", KEYS[1], "fence", ARGV[1], "held", string.format("%d", held), "sold", string.format("%d", sold),
   "available", string.format("%d", total - held - sold), "queued", string.format("%d", queued),
   "frees", string.format("%d", (plain(redis.call("HGET", KEYS[1], "frees") or "0") or 0) + 1))

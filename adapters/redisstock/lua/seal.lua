@@ -1,6 +1,7 @@
 #!lua
 -- Makes a sale not ready, so that nothing changes while it is loaded. Forced,
--- it also seals a sale whose figures cannot be read any more.
+-- it also seals a sale whose figures cannot be read any more, or that is not even
+-- a hash.
 --
 -- KEYS  1 sale
 -- ARGV  1 fence  2 "1" to force
@@ -8,6 +9,7 @@
 
 local fence = plain(ARGV[1])
 if #ARGV ~= 2 or not fence then return redis.error_reply("SECKILL arguments") end
+if ARGV[2] == "1" and redis.call("TYPE", KEYS[1]).ok ~= "hash" then redis.call("UNLINK", KEYS[1]) end
 local sale = redis.call("HMGET", KEYS[1], "state", "held", "queued", "fence")
 local seen = plain(sale[4] or "0")
 if not seen then return corrupt("fence") end

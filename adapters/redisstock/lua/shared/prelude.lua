@@ -12,3 +12,22 @@ end
 local function corrupt(what)
   return redis.error_reply("SECKILL corrupt " .. what)
 end
+
+-- What the queue's entries of the sale add up to, in units, and those of all
+-- sales, in orders. One entry has at most 1000 orders of 1000 units; one that says
+-- otherwise, or nothing readable, counts 0.
+local function queuedUnits(queue, id)
+  local units, orders, from = 0, 0, "-"
+  repeat
+    local page = redis.call("XRANGE", queue, from, "+", "COUNT", "20")
+    for i = 1, #page do
+      local fields, entry = page[i][2], {}
+      for f = 1, #fields, 2 do entry[fields[f]] = fields[f + 1] end
+      local figure, count = plain(entry.units), plain(entry.count)
+      if entry.sale == id and figure and figure <= 1000000 then units = units + figure end
+      if count and count <= 1000 then orders = orders + count end
+      from = "(" .. page[i][1]
+    end
+  until #page < 20
+  return units, orders
+end

@@ -67,6 +67,18 @@ func crashConfig(c *bootstrap.Config) {
 	}
 }
 
+// needsReconcile has the points at which only the next reconcile can know what was
+// left undone. All others are put right by what runs all the time: the queue's
+// redelivery, the relay, the sweeper, and who asks again.
+var needsReconcile = map[string]bool{
+	// The ledger has the state, the hot store has not heard of it, or not of all SKUs.
+	"after set state": true, "before lock": true, "before locked work": true, "after locked work": true, "after lock": true,
+	"before seal": true, "after seal": true, "before begin epoch": true, "after begin epoch": true,
+	"before preheat": true, "after preheat": true, "before set gate": true, "after set gate": true,
+	// A late payment has its units, the ledger knows of no payment.
+	"after reacquire": true, "before pay late": true,
+}
+
 // in is the rig for a subtest: new clients and sales on the same stores. A file is
 // a new one each time, since a stock in memory is rebuilt from all that is in it.
 func (r *rig) in(t *testing.T) *rig {
@@ -99,7 +111,9 @@ func (r *rig) crash(point string, hit int) bool {
 			}
 			r.sales = append(r.sales, sale)
 		}
-		r.repaired(history.Sale{SaleID: domain.SaleID{Activity: id}})
+		if needsReconcile[point] {
+			r.repaired(history.Sale{SaleID: domain.SaleID{Activity: id}})
+		}
 	}
 	r.eventually("expiry", func() error {
 		tally, err := r.Orders.Tally(r.t.Context(), domain.SaleID{Activity: first + 1, SKU: 2001})

@@ -52,7 +52,7 @@ func (c *crowd) request(i int) application.GrabRequest {
 func (c *crowd) grab(i, tries int, pause time.Duration) bool {
 	for range tries {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		outcome, err := c.r.history.Grab(ctx, c.r.Engine, c.request(i))
+		outcome, err := c.r.history.Grab(ctx, c.r.engine(), c.request(i))
 		cancel()
 		if err == nil && outcome.Verdict != domain.NotReady {
 			return true

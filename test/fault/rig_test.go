@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -28,6 +29,7 @@ type setup struct {
 	ledger string                  // mariadb, postgres or sqlite
 	hot    string                  // "" is lua
 	own    bool                    // the servers are this test's, to be stopped and harmed
+	still  bool                    // the loops do not run: the test takes each step itself
 	redis  []harness.RedisOption   // of its own Redis
 	change func(*bootstrap.Config) // of the configuration, at last
 	// at connects to Redis, where that is neither the shared nor its own one.
@@ -48,16 +50,21 @@ type rig struct {
 	database *harness.SQLServer   // nil with SQLite
 	toRedis  *harness.Proxy       // nil without Redis
 	toSQL    *harness.Proxy       // nil with SQLite
-	history  *history.History
-	sales    []history.Sale
-	log      *harness.Buffer
-	last     atomic.Int64 // activity id
-	stopped  bool
+	ledger   string
+	// directURL leads to the database past the proxy.
+	directURL string
+	history   *history.History
+	sales     []history.Sale
+	log       *harness.Buffer
+	last      atomic.Int64 // activity id
+	stopped   bool
+	still     bool         // its loops do not run
+	swap      sync.RWMutex // of Engine
 }
 
 func newRig(t *testing.T, s setup) *rig {
 	t.Helper()
-	r := &rig{t: t, history: history.New(), log: &harness.Buffer{}}
+	r := &rig{t: t, history: history.New(), log: &harness.Buffer{}, still: s.still}
 	r.last.Store(1000)
 	c := bootstrap.Default()
 	c.Redis.Prefix = "t" + strings.ToLower(rand.Text()[:12])
@@ -110,7 +117,8 @@ func (r *rig) openLedger(s setup) (databaseURL string) {
 	default:
 		return "sqlite://" + filepath.ToSlash(filepath.Join(r.t.TempDir(), "orders.db"))
 	}
-	r.toSQL, databaseURL = harness.ProxyURL(r.t, r.database.NewDatabase(r.t))
+	r.ledger, r.directURL = s.ledger, r.database.NewDatabase(r.t)
+	r.toSQL, databaseURL = harness.ProxyURL(r.t, r.directURL)
 	return databaseURL
 }
 
@@ -118,14 +126,41 @@ func (r *rig) openLedger(s setup) (databaseURL string) {
 func (r *rig) start(more ...fx.Option) {
 	r.t.Helper()
 	log := slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	r.app = fx.New(fx.Supply(r.config, log), fx.NopLogger, bootstrap.Module,
-		fx.Populate(&r.Engine, &r.stock, &r.queue, &r.store), fx.Options(more...))
+	var engine *application.Engine
+	r.app = fx.New(fx.Supply(r.config, log), fx.NopLogger, r.modules(),
+		fx.Populate(&engine, &r.stock, &r.queue, &r.store), fx.Options(more...))
 	r.stopped = false
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := r.app.Start(ctx); err != nil {
 		r.t.Fatal(err)
 	}
+	r.swap.Lock()
+	defer r.swap.Unlock()
+	r.Engine = engine
+}
+
+func (r *rig) modules() fx.Option {
+	if r.still {
+		return bootstrap.Stores
+	}
+	return bootstrap.Module
+}
+
+// engine is the one that runs now, for clients who outlive it.
+func (r *rig) engine() *application.Engine {
+	r.swap.RLock()
+	defer r.swap.RUnlock()
+	return r.Engine
+}
+
+// another is a second engine on the same stores, as another node has it.
+func (r *rig) another() *rig {
+	r.t.Helper()
+	other := &rig{t: r.t, config: r.config, history: r.history, log: r.log, sales: r.sales}
+	other.start()
+	r.t.Cleanup(other.stop)
+	return other
 }
 
 // stop drains the engine as SIGTERM does.

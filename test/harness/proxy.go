@@ -28,7 +28,7 @@ type Proxy struct {
 func NewProxy(t testing.TB, server string) *Proxy {
 	t.Helper()
 	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop())
-	p := &Proxy{t: t, proxy: toxiproxy.NewProxy(api, "proxy", "127.0.0.1:0", server)}
+	p := &Proxy{t: t, proxy: toxiproxy.NewProxy(api, "proxy", FreeAddr(t), server)}
 	if err := p.proxy.Start(); err != nil {
 		t.Fatal(err)
 	}

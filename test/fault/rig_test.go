@@ -185,16 +185,28 @@ func (r *rig) sell(total, limit int64) history.Sale {
 // sellFor is sell with a time to pay.
 func (r *rig) sellFor(total, limit int64, window time.Duration) history.Sale {
 	r.t.Helper()
+	sale := r.make(total, limit, window)
+	_, err := r.Preheat(r.t.Context(), sale.Activity)
+	r.must(err)
+	_, err = r.SetState(r.t.Context(), sale.Activity, "open")
+	r.must(err)
+	return sale
+}
+
+// draft is a sale that is not loaded yet.
+func (r *rig) draft(total int64) history.Sale {
+	r.t.Helper()
+	return r.make(total, 1, time.Hour)
+}
+
+func (r *rig) make(total, limit int64, window time.Duration) history.Sale {
+	r.t.Helper()
 	id := domain.SaleID{Activity: domain.ActivityID(r.last.Add(1)), SKU: 2001}
 	now := time.Now()
 	_, err := r.SaveActivity(r.t.Context(), domain.Activity{
 		ID: id.Activity, Name: "fault", StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour), PaymentWindow: window,
 		SKUs: []domain.SKU{{ID: id.SKU, Name: "fault", Total: total, PerUserLimit: limit, Segments: 1}},
 	})
-	r.must(err)
-	_, err = r.Preheat(r.t.Context(), id.Activity)
-	r.must(err)
-	_, err = r.SetState(r.t.Context(), id.Activity, "open")
 	r.must(err)
 	sale := history.Sale{SaleID: id, Total: total, Limit: limit}
 	r.sales = append(r.sales, sale)

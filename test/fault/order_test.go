@@ -235,3 +235,53 @@ func TestRetryStorm(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// The servers' clocks are an hour off, each to its own side, and jump in the middle
+// of the sale. Windows and deadlines are a day long here, so none of that is a reason
+// to refuse or to expire.
+// covers S3 P2 P6 Q3
+func TestServersClocksAreOffAndJump(t *testing.T) {
+	for _, ledger := range []string{"mariadb", "postgres"} {
+		t.Run(ledger, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, setup{ledger: ledger, own: true})
+			r.stop()
+			r.redis.FalseClock(t)
+			r.database.FalseClock(t)
+			r.redis.ShiftClock(t, time.Hour)
+			r.database.ShiftClock(t, -time.Hour)
+			r.start()
+			if now := r.redis.Client(t).Time(t.Context()).Val(); time.Until(now) < 59*time.Minute {
+				t.Fatalf("Redis has %s", now)
+			}
+			sale := r.sellFor(3000, 1, 24*time.Hour)
+			crowd := r.storm(sale, "c", 2500, 20, 1, 30*time.Millisecond)
+			for n, off := range []time.Duration{-time.Hour, time.Hour, 0} {
+				crowd.reach(300 + 700*n)
+				r.redis.ShiftClock(t, off)
+				r.database.ShiftClock(t, -off)
+			}
+			v := r.settle(crowd)
+			if v.Confirmed != 2500 || r.history.Count(history.Grab, history.Refused) > 0 {
+				t.Errorf("%+v, %d refused", v, r.history.Count(history.Grab, history.Refused))
+			}
+			tally, err := r.Orders.Tally(t.Context(), sale.SaleID)
+			r.must(err)
+			if tally.Expired > 0 {
+				t.Errorf("%d orders expired early", tally.Expired)
+			}
+			var soonest, latest time.Time
+			for _, order := range r.orders() {
+				if soonest.IsZero() || order.CreatedAt.Before(soonest) {
+					soonest = order.CreatedAt
+				}
+				if order.CreatedAt.After(latest) {
+					latest = order.CreatedAt
+				}
+			}
+			if latest.Sub(soonest) < 110*time.Minute {
+				t.Errorf("orders from %s to %s: the database's clock did not jump", soonest, latest)
+			}
+		})
+	}
+}

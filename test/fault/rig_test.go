@@ -204,7 +204,7 @@ func (r *rig) make(total, limit int64, window time.Duration) history.Sale {
 	id := domain.SaleID{Activity: domain.ActivityID(r.last.Add(1)), SKU: 2001}
 	now := time.Now()
 	_, err := r.SaveActivity(r.t.Context(), domain.Activity{
-		ID: id.Activity, Name: "fault", StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour), PaymentWindow: window,
+		ID: id.Activity, Name: "fault", StartsAt: now.Add(-24 * time.Hour), EndsAt: now.Add(24 * time.Hour), PaymentWindow: window,
 		SKUs: []domain.SKU{{ID: id.SKU, Name: "fault", Total: total, PerUserLimit: limit, Segments: 1}},
 	})
 	r.must(err)

@@ -125,7 +125,8 @@ func run(cmd *exec.Cmd, timeout time.Duration) error {
 // serverEnv is a small environment, the same for everybody: English messages
 // and no settings of the user's own servers.
 func serverEnv(dir string) []string {
-	return []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + dir, "TMPDIR=" + dir}
+	env := []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + dir, "TMPDIR=" + dir}
+	return append(env, clockEnv(dir)...)
 }
 
 // below lists everything under pid in a table of parents and their children.

@@ -20,13 +20,16 @@ const (
 	clockLibrary = "falseclock.so"
 )
 
-// clockEnv makes a program go by the false clock that its folder has, if any.
+// clockEnv makes a program go by the false clock that its folder has, if any: the
+// one it runs in, or the one above.
 func clockEnv(dir string) []string {
-	library := filepath.Join(dir, clockLibrary)
-	if _, err := os.Stat(library); err != nil {
-		return nil
+	for _, place := range []string{dir, filepath.Dir(dir)} {
+		library := filepath.Join(place, clockLibrary)
+		if _, err := os.Stat(library); err == nil {
+			return []string{"LD_PRELOAD=" + library, "FALSE_CLOCK=" + filepath.Join(place, clockFile)}
+		}
 	}
-	return []string{"LD_PRELOAD=" + library, "FALSE_CLOCK=" + filepath.Join(dir, clockFile)}
+	return nil
 }
 
 // FalseClock starts the server again with a wall clock that ShiftClock sets. It

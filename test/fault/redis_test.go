@@ -96,6 +96,10 @@ func TestRedisTrouble(t *testing.T) {
 			})
 			r.redis.Restart()
 		}},
+		{name: "killed, with appendfsync always", redis: []harness.RedisOption{harness.WithRedisConfig("appendfsync", "always")}, harm: func(_ *testing.T, r *rig, _ *redis.Client) {
+			r.redis.Kill()
+			r.redis.Restart()
+		}},
 		{name: "killed", loses: true, harm: func(_ *testing.T, r *rig, _ *redis.Client) {
 			r.redis.Kill()
 			r.redis.Restart()

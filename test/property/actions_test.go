@@ -29,7 +29,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		"consumer dies":      m.consumerDies,
 		"pay":                m.pay,
 		"pay more":           m.pay,
-		"pay once more":      m.pay,
+		"pay late":           m.payLate,
 		"cancel":             m.cancel,
 		"expire":             m.expire,
 		"expire more":        m.expire,
@@ -110,8 +110,23 @@ func (m *machine) any(t *rapid.T) *order {
 }
 
 // pay pays an order, often not for the first time or too late.
-func (m *machine) pay(t *rapid.T) {
-	o := m.any(t)
+func (m *machine) pay(t *rapid.T) { m.payFor(t, m.any(t)) }
+
+// payLate pays an order that has expired.
+func (m *machine) payLate(t *rapid.T) {
+	var expired []*order
+	for _, o := range m.orders {
+		if o.status == domain.Expired {
+			expired = append(expired, o)
+		}
+	}
+	if len(expired) == 0 {
+		t.Skip("no order is expired")
+	}
+	m.payFor(t, expired[rapid.IntRange(0, len(expired)-1).Draw(t, "order")])
+}
+
+func (m *machine) payFor(t *rapid.T, o *order) {
 	payment := rapid.SampledFrom([]domain.PaymentID{"p1", "p1", "p2"}).Draw(t, "payment")
 	got, err := m.Pay(ctx, o.id, o.buyer, payment)
 	switch {

@@ -41,6 +41,9 @@ func (m *machine) loss(t *rapid.T) {
 	if m.w.client == nil {
 		t.Skip("the process is the hot store")
 	}
+	if m.waiting() > 0 && rapid.Bool().Draw(t, "a consumer has read the queue") {
+		m.deliver(t)
+	}
 	time.Sleep(2 * time.Millisecond)
 	m.ok(t, m.flush())
 	got, err := m.Grab(ctx, application.GrabRequest{Sale: m.sales[0].id, Buyer: "a", Request: "r-none"})
@@ -66,7 +69,10 @@ func (m *machine) doubt(t *rapid.T) {
 	m.ok(t, m.w.client.Del(ctx, keys...).Err())
 	done := make(chan error)
 	go func() { done <- m.Watch(ctx) }()
-	// The consumer goes on meanwhile.
+	// The consumer goes on meanwhile, and the engine waits for it.
+	if slices.ContainsFunc(m.orders, func(o *order) bool { return o.queued }) {
+		time.Sleep(30 * time.Millisecond)
+	}
 	kept := m.hand
 	m.hand = nil
 	m.deliver(t)

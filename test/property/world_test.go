@@ -85,6 +85,9 @@ var given = sync.OnceValue(func() map[string]bool {
 // says how many.
 func (w *world) run(t *testing.T, checks, steps int) {
 	t.Helper()
+	if harness.Race {
+		checks /= 2 // each takes twice as long
+	}
 	for name, value := range map[string]int{"rapid.checks": checks, "rapid.steps": steps} {
 		if given()[name] {
 			continue

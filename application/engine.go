@@ -59,6 +59,9 @@ type Config struct {
 	// MaxSegments is how many segments the hot store may split a sale into.
 	// Default domain.MaxSegments.
 	MaxSegments int
+	// DrainWait bounds how long a rebuild of a hot store that may have lost data
+	// waits for what its queue still has; the rest is rejected. Default 15 s.
+	DrainWait time.Duration
 	// Grace is how long reconcile lets a difference between the stores stand
 	// before it counts as drift. Default 2 s.
 	Grace time.Duration
@@ -123,6 +126,9 @@ func New(ports Ports, cfg Config) *Engine {
 	}
 	if cfg.MaxSegments == 0 {
 		cfg.MaxSegments = domain.MaxSegments
+	}
+	if cfg.DrainWait == 0 {
+		cfg.DrainWait = 15 * time.Second
 	}
 	if cfg.Grace == 0 {
 		cfg.Grace = 2 * time.Second

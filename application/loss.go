@@ -10,9 +10,6 @@ import (
 )
 
 const (
-	// drainWait bounds how long a rebuild waits for what the queue still has of
-	// accepted orders. What is not in the ledger by then is rejected.
-	drainWait  = 15 * time.Second
 	drainPause = 20 * time.Millisecond
 	// lostAfter is how long after a rebuild an order id that nobody knows is
 	// still in doubt: a grab that was on its way may yet arrive.
@@ -22,8 +19,8 @@ const (
 // Watch looks whether the hot store may have lost something, and if so puts it
 // right. From the moment it sees it, this process answers grabs of the sales
 // concerned with NotReady; one process at a time seals them, lets the consumers
-// place what is still queued, and loads them from the ledger under a new epoch:
-// stock, holds, buyers. What was accepted and is in neither, is lost, and Order
+// place what is still queued (so consumers must run), and loads them from the
+// ledger under a new epoch: stock, holds, buyers. What was accepted and is in neither, is lost, and Order
 // says so.
 //
 // Without a hot store that can lose anything it does nothing.
@@ -122,7 +119,7 @@ func (e *Engine) drain(ctx context.Context) error {
 		if depth.Oldest < waited {
 			return nil
 		}
-		if waited > drainWait {
+		if waited > e.cfg.DrainWait {
 			e.log.Error("orders are still queued and will be rejected", "orders", depth.Orders, "oldest", depth.Oldest.String())
 			return nil
 		}

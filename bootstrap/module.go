@@ -273,6 +273,8 @@ func newEngine(config Config, ports enginePorts, metrics *telemetry.Metrics, log
 		Accept: config.Accept, AcceptWait: config.AcceptWait,
 		LockTTL: config.Lock.TTL, LockPerActivity: config.Lock.Scope == "activity",
 		MaxSegments: config.maxSegments(),
+		// A dead consumer's entries are taken over in that time, and placed.
+		DrainWait: 2 * config.ReclaimAfter,
 		// All of them together leave half of the pool to requests.
 		PlaceAtOnce: max(1, min(application.DefaultPlaceAtOnce, config.DatabasePool/(2*config.Consumers))),
 		Log:         log, Observer: metrics,
@@ -323,11 +325,4 @@ func prepare(lc fx.Lifecycle, config Config, engine *application.Engine, queue d
 	if config.Stock == "memory" {
 		lc.Append(fx.StartHook(engine.Rebuild))
 	}
-	// Before the first grab, and for a Redis that is used for the first time.
-	lc.Append(fx.StartHook(func(ctx context.Context) error {
-		if err := engine.Watch(ctx); err != nil {
-			log.Warn("the hot store is not ready", "error", err)
-		}
-		return nil
-	}))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	"go.uber.org/fx"
 
@@ -11,6 +12,10 @@ import (
 	"seckill/application"
 	"seckill/domain"
 )
+
+// firstLook bounds how long the start waits for a hot store that has to be loaded
+// anew. Its sales are not ready until they are; the rest of the service is.
+const firstLook = 5 * time.Second
 
 // runWorkers starts the loops with the application and stops them before the
 // stores close: no new batch is read, batches on their way are finished, and a
@@ -30,13 +35,20 @@ func runWorkers(lc fx.Lifecycle, config Config, engine *application.Engine, queu
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	lc.Append(fx.Hook{
-		OnStart: func(context.Context) error {
+		OnStart: func(startCtx context.Context) error {
 			running.Go(func() { consumer.Run(ctx) })
 			running.Go(func() { worker.Expire(ctx, engine, sweep) })
 			running.Go(func() { worker.Relay(ctx, engine, sweep) })
-			running.Go(func() { worker.Watch(ctx, engine, sweep) })
 			running.Go(func() { worker.Lag(ctx, queue, config.LagAlarm, log) })
 			running.Go(func() { worker.Reconcile(ctx, engine, sweep) })
+			// The first look comes before the first grab, and with the consumers at
+			// work: they may have to place what a restarted Redis still has queued.
+			lookCtx, cancel := context.WithTimeout(startCtx, firstLook)
+			defer cancel()
+			if err := engine.Watch(lookCtx); err != nil {
+				log.Warn("the hot store is not ready yet", "error", err)
+			}
+			running.Go(func() { worker.Watch(ctx, engine, sweep) })
 			return nil
 		},
 		OnStop: func(stopCtx context.Context) error {

@@ -65,3 +65,26 @@ func TestALostOrderIsToldSo(t *testing.T) {
 		t.Errorf("an id that was never minted: %v", err)
 	}
 }
+
+// Everything is started again at once, Redis and the only node, while Redis has
+// orders that are not in the ledger: they get there, none is taken for lost.
+// covers N7 Q5
+func TestRestartOfEverything(t *testing.T) {
+	for _, ledger := range []string{"mariadb", "postgres"} {
+		t.Run(ledger, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, setup{ledger: ledger, own: true})
+			crowd := r.storm(r.sell(1000, 1), "c", 500, 20, 1, 0)
+			crowd.reach(200)
+			r.toSQL.Cut()
+			crowd.wait()
+			r.stop()
+			r.redis.Restart()
+			r.toSQL.Mend()
+			r.start()
+			if v := r.settle(crowd); v.Confirmed != 500 {
+				t.Errorf("%+v", v)
+			}
+		})
+	}
+}

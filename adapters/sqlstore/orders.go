@@ -142,10 +142,11 @@ func execute(ctx context.Context, tx *ent.Tx, statement sql.Querier) error {
 	return err
 }
 
-// request is what the unique index sees. Of an order that was rejected because
-// its request has another order it must see nothing.
+// request is what the unique index sees. It must see nothing of an order that was
+// rejected because its request has another order; nor of one whose hold the hot
+// store lost: there the buyer may ask again, and has to get an order.
 func request(o domain.Order) any {
-	if o.Request == "" || o.Reason == domain.ReasonDuplicateRequest {
+	if o.Request == "" || o.Reason == domain.ReasonDuplicateRequest || o.Reason == domain.ReasonStaleEpoch {
 		return nil
 	}
 	return string(o.Request)

@@ -345,6 +345,7 @@ var ledgerGateTests = map[string]func(ledgerTest){
 	"StaleEpoch": func(l ledgerTest) {
 		s := l.sale(10, 1)
 		old := s.orders(3)
+		old[0].Request = "r"
 		epoch, err := l.BeginEpoch(l.ctx(), s.SaleID, domain.Fence{})
 		l.must(err)
 		s.epoch = epoch
@@ -358,6 +359,11 @@ var ledgerGateTests = map[string]func(ledgerTest){
 			}
 		}
 		s.counts(domain.Tally{Pending: 1, Rejected: 3})
+		// Who asks again under the same request id has another order.
+		again := s.order(old[0].Buyer, 1)
+		again.Request = "r"
+		s.pending(again)
+		l.wants(s.place(old[0])[0], domain.Rejected, domain.ReasonStaleEpoch)
 	},
 	// covers Q4 Q7
 	"BadOrdersDoNotTouchTheirNeighbours": func(l ledgerTest) {

@@ -152,6 +152,10 @@ func (o *order) place(m *model) {
 	if o.status != "" {
 		return
 	}
+	if o.epoch != o.sale.epoch {
+		o.status, o.reason = domain.Rejected, domain.ReasonStaleEpoch
+		return
+	}
 	o.status = domain.Pending
 	for _, other := range m.of(o.sale) {
 		if o.request != "" && other != o && other.buyer == o.buyer && other.request == o.request && other.asked() {
@@ -159,14 +163,11 @@ func (o *order) place(m *model) {
 			return
 		}
 	}
-	if o.epoch != o.sale.epoch {
-		o.status, o.reason = domain.Rejected, domain.ReasonStaleEpoch
-	}
 }
 
 // asked says whether the ledger has the order under its request id.
 func (o *order) asked() bool {
-	return o.request != "" && o.status != "" && o.reason != domain.ReasonDuplicateRequest
+	return o.request != "" && o.status != "" && o.reason != domain.ReasonDuplicateRequest && o.reason != domain.ReasonStaleEpoch
 }
 
 // follow has the hot store hear of what the ledger decided.

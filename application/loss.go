@@ -139,14 +139,14 @@ func (e *Engine) lost(ctx context.Context, id domain.OrderID) (domain.Order, err
 	if !known {
 		return domain.Order{}, domain.ErrNotFound
 	}
-	tally, err := e.Orders.Tally(ctx, id.Sale())
+	epoch, since, err := e.Activities.Epoch(ctx, id.Sale())
 	if err != nil {
 		return domain.Order{}, err
 	}
 	switch {
-	case tally.Epoch < 2, !minted.Before(tally.Since):
+	case epoch < 2, !minted.Before(since):
 		return domain.Order{}, domain.ErrNotFound
-	case e.Clock.Now().Before(tally.Since.Add(lostAfter)):
+	case e.Clock.Now().Before(since.Add(lostAfter)):
 		return domain.Order{}, fmt.Errorf("%w: whether the order survived is not known yet", domain.ErrNotReady)
 	}
 	return domain.Order{ID: id, Sale: id.Sale(), Status: domain.Rejected, Reason: domain.ReasonLost}, nil

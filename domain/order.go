@@ -59,7 +59,6 @@ type Placed struct {
 // Tally is the ledger's account of a sale, read in one step. Figures are units.
 type Tally struct {
 	Epoch     int64
-	Since     time.Time // when the epoch began; zero before the first
 	Total     int64
 	Reserved  int64 // of the stock row
 	Sold      int64 // of the stock row
@@ -211,4 +210,7 @@ type Activities interface {
 	// epochs are rejected, and returns it. Errors: ErrNotFound, ErrFenced,
 	// ErrUnbalanced when the row does not agree with its orders.
 	BeginEpoch(ctx context.Context, sale SaleID, fence Fence) (epoch int64, err error)
+	// Epoch reads the epoch of a sale and when it began; 0 and the zero time before
+	// the first. Errors: ErrNotFound.
+	Epoch(ctx context.Context, sale SaleID) (epoch int64, since time.Time, err error)
 }

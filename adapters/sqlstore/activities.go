@@ -3,10 +3,10 @@ package sqlstore
 import (
 	"context"
 	"fmt"
-
-	"entgo.io/ent/dialect/sql"
 	"slices"
 	"time"
+
+	"entgo.io/ent/dialect/sql"
 
 	"seckill/domain"
 	"seckill/ent"
@@ -220,4 +220,16 @@ func (s *Store) BeginEpoch(ctx context.Context, sale domain.SaleID, fence domain
 		}).Exec(ctx)
 	})
 	return epoch, err
+}
+
+// Epoch implements domain.Activities.
+func (s *Store) Epoch(ctx context.Context, sale domain.SaleID) (epoch int64, since time.Time, err error) {
+	row, err := s.read.Stock.Query().Where(stock.ID(sale.String())).Select(stock.FieldEpoch, stock.FieldEpochAt).Only(ctx)
+	if ent.IsNotFound(err) {
+		return 0, time.Time{}, fmt.Errorf("sale: %w", domain.ErrNotFound)
+	}
+	if err != nil {
+		return 0, time.Time{}, fault(err)
+	}
+	return row.Epoch, moment(row.EpochAt), nil
 }

@@ -22,13 +22,13 @@ func (s *Store) Tally(ctx context.Context, sale domain.SaleID) (domain.Tally, er
 func (s *Store) tally(ctx context.Context, client *ent.Client, sale domain.SaleID) (t domain.Tally, err error) {
 	b := sql.Dialect(s.dialect)
 	query, args := b.Select().
-		AppendSelectExpr(sql.Raw("'row' AS what"), sql.Raw("epoch"), sql.Raw("epoch_at"), sql.Raw("total"), sql.Raw("reserved"), sql.Raw("sold")).
+		AppendSelectExpr(sql.Raw("'row' AS what"), sql.Raw("epoch"), sql.Raw("total"), sql.Raw("reserved"), sql.Raw("sold")).
 		From(b.Table("stocks")).Where(sql.EQ("id", sale.String())).
 		UnionAll(b.Select().
-			AppendSelectExpr(sql.Raw("status"), sql.Raw("0"), sql.Raw("0"), sql.Raw("0"), sql.Raw("0"), sql.Raw("SUM(quantity)")).
+			AppendSelectExpr(sql.Raw("status"), sql.Raw("0"), sql.Raw("0"), sql.Raw("0"), sql.Raw("SUM(quantity)")).
 			From(b.Table("orders")).Where(ofSale(sale)).GroupBy("status")).
 		UnionAll(b.Select().
-			AppendSelectExpr(sql.Raw("'effect'"), sql.Raw("0"), sql.Raw("0"), sql.Raw("0"),
+			AppendSelectExpr(sql.Raw("'effect'"), sql.Raw("0"), sql.Raw("0"),
 				sql.Raw("SUM(CASE WHEN status <> 'paid' THEN units ELSE 0 END)"),
 				sql.Raw("SUM(CASE WHEN status = 'paid' THEN units ELSE 0 END)")).
 			From(b.Table("outbox")).Where(ofSale(sale))).
@@ -41,16 +41,16 @@ func (s *Store) tally(ctx context.Context, client *ent.Client, sale domain.SaleI
 	found := false
 	for rows.Next() {
 		var (
-			what                string
-			epoch, since, total int64
-			first, last         stdsql.NullInt64 // a sum over nothing is NULL
+			what         string
+			epoch, total int64
+			first, last  stdsql.NullInt64 // a sum over nothing is NULL
 		)
-		if err := rows.Scan(&what, &epoch, &since, &total, &first, &last); err != nil {
+		if err := rows.Scan(&what, &epoch, &total, &first, &last); err != nil {
 			return t, err
 		}
 		switch what {
 		case "row":
-			t.Epoch, t.Since, t.Total, t.Reserved, t.Sold, found = epoch, moment(since), total, first.Int64, last.Int64, true
+			t.Epoch, t.Total, t.Reserved, t.Sold, found = epoch, total, first.Int64, last.Int64, true
 		case "effect":
 			t.Releasing, t.Settling = first.Int64, last.Int64
 		default:

@@ -224,7 +224,7 @@ func (s *ledgerSale) tally() domain.Tally {
 func (s *ledgerSale) counts(want domain.Tally) {
 	s.Helper()
 	got := s.tally()
-	want.Epoch, want.Since, want.Total, want.Releasing, want.Settling = got.Epoch, got.Since, got.Total, got.Releasing, got.Settling
+	want.Epoch, want.Total, want.Releasing, want.Settling = got.Epoch, got.Total, got.Releasing, got.Settling
 	want.Reserved, want.Sold = want.Pending, want.Paid
 	if got != want {
 		s.Fatalf("account\n got %+v\nwant %+v", got, want)

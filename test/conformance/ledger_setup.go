@@ -221,10 +221,14 @@ var ledgerSetupTests = map[string]func(ledgerTest){
 			if epoch != want || s.tally().Epoch != want {
 				l.Fatalf("epoch %d, account says %d, want %d", epoch, s.tally().Epoch, want)
 			}
-			if since := s.tally().Since; since.Before(placed) || since.After(placed.Add(time.Minute)) {
-				l.Fatalf("epoch %d began at %s, after an order of %s", epoch, since, placed)
+			read, since, err := l.Epoch(l.ctx(), s.SaleID)
+			l.must(err)
+			if read != want || since.Before(placed) || since.After(placed.Add(time.Minute)) {
+				l.Fatalf("epoch %d began at %s, after an order of %s", read, since, placed)
 			}
 		}
+		_, _, err := l.Epoch(l.ctx(), domain.SaleID{Activity: ledgerActivityID(), SKU: 1})
+		l.fails(err, domain.ErrNotFound)
 	},
 	// covers L5: a sale's numbers grow although the granularity of its lock changes.
 	"FencesGrowOverAllKeys": func(l ledgerTest) {

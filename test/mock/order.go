@@ -411,6 +411,22 @@ func (mr *MockActivitiesMockRecorder) EditStock(ctx, edit, fence interface{}) *g
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "EditStock", reflect.TypeOf((*MockActivities)(nil).EditStock), ctx, edit, fence)
 }
 
+// Epoch mocks base method.
+func (m *MockActivities) Epoch(ctx context.Context, sale domain.SaleID) (int64, time.Time, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "Epoch", ctx, sale)
+	ret0, _ := ret[0].(int64)
+	ret1, _ := ret[1].(time.Time)
+	ret2, _ := ret[2].(error)
+	return ret0, ret1, ret2
+}
+
+// Epoch indicates an expected call of Epoch.
+func (mr *MockActivitiesMockRecorder) Epoch(ctx, sale interface{}) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Epoch", reflect.TypeOf((*MockActivities)(nil).Epoch), ctx, sale)
+}
+
 // Save mocks base method.
 func (m *MockActivities) Save(ctx context.Context, activity domain.Activity) error {
 	m.ctrl.T.Helper()

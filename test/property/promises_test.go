@@ -108,7 +108,7 @@ func (m *machine) accounts(t *rapid.T) {
 // tally is the ledger's account. What is on its way to the hot store is left to
 // the report, which explains differences by it.
 func (m *machine) tally(sale *saleModel, got domain.Tally) domain.Tally {
-	tally := domain.Tally{Epoch: sale.epoch, Total: sale.total, Since: got.Since, Releasing: got.Releasing, Settling: got.Settling}
+	tally := domain.Tally{Epoch: sale.epoch, Total: sale.total, Releasing: got.Releasing, Settling: got.Settling}
 	units := map[domain.Status]*int64{
 		domain.Pending: &tally.Pending, domain.Paid: &tally.Paid, domain.Cancelled: &tally.Cancelled,
 		domain.Expired: &tally.Expired, domain.Rejected: &tally.Rejected, domain.RefundDue: &tally.RefundDue,

@@ -120,7 +120,7 @@ func TestFencesDoNotRegressAfterAFlush(t *testing.T) {
 	r := newRig(t, setup{ledger: "mariadb", own: true, still: true})
 	sale := r.sell(10, 1)
 	var old domain.Lease
-	r.must(r.Lock.Do(t.Context(), "sale:"+sale.SaleID.String(), time.Second, func(_ context.Context, lease domain.Lease) error {
+	r.must(r.Lock.Do(t.Context(), "sale:"+sale.String(), time.Second, func(_ context.Context, lease domain.Lease) error {
 		old = lease
 		return nil
 	}))

@@ -84,7 +84,7 @@ type damaged struct {
 // key is one of the sale's.
 func (d *damaged) key(kind string) string {
 	d.t.Helper()
-	keys, err := d.client.Keys(d.t.Context(), d.config.Redis.Prefix+":{*}:"+kind+":"+d.sales[0].SaleID.String()).Result()
+	keys, err := d.client.Keys(d.t.Context(), d.config.Redis.Prefix+":{*}:"+kind+":"+d.sales[0].String()).Result()
 	d.must(err)
 	if len(keys) != 1 {
 		d.t.Fatalf("%s: %d keys", kind, len(keys))

@@ -168,7 +168,7 @@ func (r *rig) homeOf(servers []*harness.RedisServer, sale history.Sale) (node, s
 	r.t.Helper()
 	for n, server := range servers {
 		client := server.Client(r.t)
-		keys := client.Keys(r.t.Context(), r.config.Redis.Prefix+":{*}:sale:"+sale.SaleID.String()).Val()
+		keys := client.Keys(r.t.Context(), r.config.Redis.Prefix+":{*}:sale:"+sale.String()).Val()
 		if len(keys) == 1 {
 			return n, int(client.ClusterKeySlot(r.t.Context(), keys[0]).Val())
 		}

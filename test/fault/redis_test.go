@@ -193,7 +193,7 @@ func TestRedisIsHarmedByHand(t *testing.T) {
 				if kind == "queue" || kind == "depth" {
 					return tag + kind
 				}
-				return tag + kind + ":" + sale.SaleID.String()
+				return tag + kind + ":" + sale.String()
 			}))
 			time.Sleep(harmTime)
 			r.repaired(sale)

@@ -48,9 +48,9 @@ func TestSoak(t *testing.T) {
 	start := time.Now()
 	s.load()
 	loaded := time.Since(start)
-	for i, sale := range s.rig.sales {
+	for i, sale := range s.sales {
 		s.repaired(sale) // as a service does once a minute
-		s.rig.sales[i].Total += s.edited[sale.SaleID]
+		s.sales[i].Total += s.edited[sale.SaleID]
 	}
 	v := s.settle()
 	t.Logf("%d buyers in %s, all settled in %s: %d accepted, %d confirmed, %d rejected (of them %d lost with Redis and told so), %d without an answer; lost %d, doubled %d, oversold %d, stranded %d",
@@ -96,7 +96,7 @@ func (s *soak) load() {
 // buyer asks until there is an answer. A few pay, a few cancel.
 func (s *soak) buyer(i int64) {
 	choice := rand.New(rand.NewPCG(s.seed, uint64(i)))
-	sale := s.rig.sales[choice.IntN(soakSales)].SaleID
+	sale := s.sales[choice.IntN(soakSales)].SaleID
 	req := application.GrabRequest{Sale: sale, Buyer: domain.BuyerID(fmt.Sprint("b", i)), Request: domain.RequestID(fmt.Sprint("r", i))}
 	var outcome domain.Outcome
 	for {
@@ -181,13 +181,13 @@ func (s *soak) fault() string {
 		}
 		return "connections to the database cut five times"
 	case 10:
-		sale := s.rig.sales[s.random.IntN(soakSales)]
+		sale := s.sales[s.random.IntN(soakSales)]
 		edit := domain.StockEdit{Sale: sale.SaleID, Delta: 1 + s.random.Int64N(20), Reason: "soak", Key: domain.RequestID(fmt.Sprint("e", s.random.Uint64()))}
 		s.eventually("an edit", func() error { _, err := s.EditStock(s.t.Context(), edit); return err })
 		s.edited[sale.SaleID] += edit.Delta
 		return fmt.Sprintf("stock +%d", edit.Delta)
 	default:
-		sale := s.rig.sales[s.random.IntN(soakSales)]
+		sale := s.sales[s.random.IntN(soakSales)]
 		s.repaired(sale)
 		return "reconcile with repair"
 	}

@@ -111,6 +111,7 @@ func endSessions(t *testing.T, r *rig) {
 		r.must(rows.Scan(&id))
 		ids = append(ids, id)
 	}
+	r.must(rows.Err())
 	for _, id := range ids {
 		_, _ = db.ExecContext(t.Context(), fmt.Sprint("KILL ", id)) // it may have ended by itself
 	}
@@ -132,7 +133,7 @@ func lockStockRow(t *testing.T, r *rig) {
 	endSessions(t, r) // new ones have the new bound
 	tx, err := direct(t, r).BeginTx(t.Context(), nil)
 	r.must(err)
-	_, err = tx.ExecContext(t.Context(), "UPDATE stocks SET name = 'locked' WHERE id = '"+r.sales[0].SaleID.String()+"'")
+	_, err = tx.ExecContext(t.Context(), "UPDATE stocks SET name = 'locked' WHERE id = '"+r.sales[0].String()+"'")
 	r.must(err)
 	time.Sleep(3 * time.Second)
 	r.must(tx.Rollback())
@@ -176,7 +177,7 @@ func swapped(ctx context.Context, db *sql.DB, first, second history.Sale) {
 	}
 	defer func() { _ = tx.Rollback() }()
 	for _, sale := range []history.Sale{first, second} {
-		if _, err := tx.ExecContext(ctx, "UPDATE stocks SET name = 'locked' WHERE id = '"+sale.SaleID.String()+"'"); err != nil {
+		if _, err := tx.ExecContext(ctx, "UPDATE stocks SET name = 'locked' WHERE id = '"+sale.String()+"'"); err != nil {
 			return
 		}
 		time.Sleep(5 * time.Millisecond)

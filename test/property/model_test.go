@@ -45,9 +45,6 @@ type order struct {
 	payment domain.PaymentID
 }
 
-// live says whether the ledger counts its units.
-func (o *order) live() bool { return o.status == domain.Pending || o.status == domain.Paid }
-
 // lost says whether no store knows of the order any more.
 func (o *order) lost() bool { return o.status == "" && o.first != domain.Held }
 

@@ -18,10 +18,10 @@ const (
 
 // Watch looks whether the hot store may have lost something, and if so puts it
 // right. From the moment it sees it, this process answers grabs of the sales
-// concerned with NotReady; one process at a time seals them, lets the consumers
-// place what is still queued (so consumers must run), and loads them from the
-// ledger under a new epoch: stock, holds, buyers. What was accepted and is in neither, is lost, and Order
-// says so.
+// concerned with NotReady. One process at a time seals them, lets the consumers,
+// which must run, place what is still queued, and loads them from the ledger under
+// a new epoch: stock, holds, buyers. What was accepted and is in neither is lost,
+// and Order says so.
 //
 // Without a hot store that can lose anything it does nothing.
 // Errors: ErrUnavailable; then the sales stay not ready, and it is called again.

@@ -90,6 +90,11 @@ func (e *Engine) reconcileSale(ctx context.Context, activity domain.Activity, sa
 		return nil
 	}
 	repairs, repairErr := e.repair(ctx, *sale)
+	if errors.Is(repairErr, domain.ErrCorrupt) && sale.Problem != problemCorrupt {
+		// Its figures can be read and its records cannot.
+		sale.Problem = problemCorrupt
+		repairs, repairErr = e.repair(ctx, *sale)
+	}
 	for _, r := range repairs {
 		e.log.Warn("repaired", "sale", sale.Sale.String(), "what", r.What, "order_id", r.Order, "units", r.Units)
 	}

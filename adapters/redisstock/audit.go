@@ -67,7 +67,7 @@ func sumAudits(audits []domain.Audit) domain.Audit {
 }
 
 func (s *Stock) audit(ctx context.Context, keys saleKeys) (domain.Audit, error) {
-	reply, err := s.read(ctx, auditScript, []string{keys.sale, keys.holds, keys.buyers, keys.queue, keys.depth}, keys.id)
+	reply, err := s.read(ctx, auditScript, []string{keys.sale, keys.holds, keys.buyers, keys.queue, keys.depth, keys.requests}, keys.id)
 	if err != nil {
 		return domain.Audit{}, err
 	}

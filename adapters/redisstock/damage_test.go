@@ -17,7 +17,7 @@ func TestWrongTypeChangesNothing(t *testing.T) {
 		"sale":     "reserve reacquire release settle requeue adopt correct gate seal archive level audit holds",
 		"holds":    "reserve reacquire release settle requeue adopt correct audit holds",
 		"buyers":   "reserve reacquire release adopt correct audit",
-		"requests": "reserve reacquire adopt",
+		"requests": "reserve reacquire adopt audit",
 		"queue":    "reserve requeue correct audit depth",
 		"depth":    "reserve requeue audit depth",
 	} {

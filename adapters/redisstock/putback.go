@@ -78,7 +78,7 @@ func (a *attempt) drop(ctx context.Context, takings []taking) error {
 // them, unless a recount has given them back already.
 func (a *attempt) returnUnrecorded(ctx context.Context, claim domain.Claim) error {
 	return a.untilUnchanged(ctx, func() error {
-		keys := []string{a.keys.sale, a.keys.holds, a.keys.buyers, a.keys.queue, a.keys.depth}
+		keys := []string{a.keys.sale, a.keys.holds, a.keys.buyers, a.keys.queue, a.keys.depth, a.keys.requests}
 		reply, err := answer(auditScript.RunRO(ctx, a.tx, keys, a.keys.id))
 		if err != nil || reply.refusal() != nil {
 			return err // sealed: the load sets the figures

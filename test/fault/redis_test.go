@@ -166,6 +166,9 @@ func TestRedisIsHarmedByHand(t *testing.T) {
 		{"buyers of the wrong type", func(ctx context.Context, admin *redis.Client, key func(string) string) error {
 			return admin.Set(ctx, key("buyers"), "oops", 0).Err()
 		}},
+		{"requests of the wrong type", func(ctx context.Context, admin *redis.Client, key func(string) string) error {
+			return admin.Set(ctx, key("requests"), "oops", 0).Err()
+		}},
 		{"stock that is no number", func(ctx context.Context, admin *redis.Client, key func(string) string) error {
 			return admin.HSet(ctx, key("sale"), "available", "many").Err()
 		}},

@@ -2,6 +2,7 @@
 -- Counts a sale record by record. Reads only.
 --
 -- KEYS  1 sale  2 holds  3 buyers  4 queue  5 depth
+--       6 requests, of which only the type is looked at
 -- ARGV  1 sale id, as queue entries name it
 -- Returns {"not_ready"} or {"ok", epoch, state, total, available, held, sold,
 -- queued, held units by record, sold units by record, queued units by entry,
@@ -18,6 +19,7 @@ for i = 1, #names do
   if not figures[i] then return corrupt(names[i]) end
 end
 
+redis.call("HLEN", KEYS[6])
 if not plain(redis.call("GET", KEYS[5]) or "0") then return corrupt("depth") end
 
 local units = {[104] = 0, [114] = 0, [115] = 0}

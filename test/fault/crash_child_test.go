@@ -107,9 +107,11 @@ func crashActivity(id, first domain.ActivityID) domain.Activity {
 func (c *crasher) live(first domain.ActivityID) {
 	ctx := c.t.Context()
 	for id := first; id < first+2; id++ {
-		_, err := c.SaveActivity(ctx, crashActivity(id, first))
-		c.must(err)
-		_, err = c.Preheat(ctx, id)
+		for range 5 { // an operator who is not sure
+			_, err := c.SaveActivity(ctx, crashActivity(id, first))
+			c.must(err)
+		}
+		_, err := c.Preheat(ctx, id)
 		c.must(err)
 		_, err = c.SetState(ctx, id, "open")
 		c.must(err)
@@ -129,10 +131,6 @@ func (c *crasher) live(first domain.ActivityID) {
 		c.placed(orders[i])
 	}
 	together.Wait()
-	var lates []domain.OrderID
-	for i := range crashBuyers / 2 {
-		lates = append(lates, c.grab(late, i))
-	}
 	for i, id := range orders {
 		c.placed(id)
 		switch {
@@ -142,7 +140,8 @@ func (c *crasher) live(first domain.ActivityID) {
 			c.cancel(id, i)
 		}
 	}
-	for i, id := range lates {
+	for i := range crashBuyers / 2 { // one after the other: each is a sweep of its own
+		id := c.grab(late, i)
 		c.eventually("expiry", func() error {
 			order, err := c.Order(ctx, id, buyerOf(i))
 			if err == nil && order.Status != domain.Expired {
@@ -155,9 +154,11 @@ func (c *crasher) live(first domain.ActivityID) {
 	for n := range crashEdits {
 		c.edit(crashEdit(paid, n))
 	}
-	for _, command := range []string{"pause", "resume"} {
-		_, err := c.SetState(ctx, first, command)
-		c.must(err)
+	for range 4 {
+		for _, command := range []string{"pause", "resume"} {
+			_, err := c.SetState(ctx, first, command)
+			c.must(err)
+		}
 	}
 	_, err := c.Reconcile(ctx, first, true)
 	c.must(err)

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,7 +33,6 @@ func TestCrashMatrix(t *testing.T) {
 			s.change = crashConfig
 			r := newRig(t, s)
 			r.stop()
-			var reached atomic.Int64
 			runs := 0
 			for _, point := range crashPoints() {
 				hits := []int{hitOf(point, pair)}
@@ -44,16 +42,14 @@ func TestCrashMatrix(t *testing.T) {
 				for _, hit := range hits {
 					runs++
 					ok := t.Run(fmt.Sprintf("%s, hit %d", point, hit), func(t *testing.T) {
-						if r.in(t).crash(point, hit) {
-							reached.Add(1)
-						}
+						r.in(t).crash(point, hit)
 					})
-					if !ok {
+					if !ok && !*everyHit {
 						return // what is broken costs a minute each time
 					}
 				}
 			}
-			t.Logf("%d of %d runs came to their point", reached.Load(), runs)
+			t.Logf("%d runs, all came to their point", runs)
 		})
 	}
 }
@@ -92,11 +88,11 @@ func (r *rig) in(t *testing.T) *rig {
 }
 
 // crash runs one process into its point and then checks what a second one makes
-// of it. It returns whether the point was reached.
-func (r *rig) crash(point string, hit int) bool {
+// of it.
+func (r *rig) crash(point string, hit int) {
 	first := domain.ActivityID(r.last.Load())
 	lines, died := r.runChild(crashTask{Config: r.config, First: first, Point: point, Hit: hit})
-	if !died && hit == 1 {
+	if !died {
 		r.t.Errorf("the point was not reached")
 	}
 	r.start()
@@ -123,7 +119,6 @@ func (r *rig) crash(point string, hit int) bool {
 		return err
 	})
 	r.settle()
-	return died
 }
 
 // runChild returns what the process has reported, and whether it was killed.

@@ -190,7 +190,7 @@ func (l *Lock) obtain(ctx context.Context, key string, ttl time.Duration) (held,
 	deadline := time.Now().Add(l.config.Wait)
 	waiting, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	for {
+	for busy := false; ; busy = true {
 		start := time.Now()
 		// One attempt per call: the library's own retries would hide its start.
 		held, err := l.attempt(waiting, key, ttl)
@@ -198,6 +198,11 @@ func (l *Lock) obtain(ctx context.Context, key string, ttl time.Duration) (held,
 			return held, start, nil
 		}
 		if !errors.Is(err, bsm.ErrNotObtained) {
+			if busy && waiting.Err() != nil && ctx.Err() == nil {
+				// Only the end of the wait came before the answer, and somebody had the
+				// lock a moment ago.
+				return nil, start, domain.ErrBusy
+			}
 			if ctx.Err() != nil {
 				err = errors.Join(context.Cause(ctx), err)
 			}

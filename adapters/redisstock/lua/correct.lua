@@ -57,7 +57,7 @@ for buyer, count in pairs(counted) do
   changed[#changed + 1] = string.format("%d", count)
 end
 
-redis.call("SET", KEYS[5], string.format("%d", depth))
+if depth > 0 then redis.call("SET", KEYS[5], string.format("%d", depth)) else redis.call("UNLINK", KEYS[5]) end
 redis.call("HSET", KEYS[1], "fence", ARGV[1], "held", string.format("%d", held), "sold", string.format("%d", sold),
   "available", string.format("%d", total - held - sold), "queued", string.format("%d", queued),
   "frees", string.format("%d", (plain(redis.call("HGET", KEYS[1], "frees") or "0") or 0) + 1))

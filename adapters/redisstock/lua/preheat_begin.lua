@@ -22,7 +22,7 @@ local queued, depth = queuedUnits(KEYS[5], ARGV[3])
 redis.call("UNLINK", KEYS[2], KEYS[3], KEYS[4])
 -- Of the sale itself only what is set here stays: loans and edits are part of the load.
 redis.call("UNLINK", KEYS[1])
-redis.call("SET", KEYS[6], string.format("%d", depth))
+if depth > 0 then redis.call("SET", KEYS[6], string.format("%d", depth)) else redis.call("UNLINK", KEYS[6]) end
 redis.call("HSET", KEYS[1], "state", "sealed", "fence", ARGV[1], "loading", ARGV[2], "queued", string.format("%d", queued),
   "total", "0", "available", "0", "held", "0", "sold", "0")
 return {"ok"}

@@ -15,14 +15,14 @@ import (
 )
 
 var (
-	soakGrabs = flag.Int("soak.grabs", 20_000, "TestSoak: how many buyers come")
+	soakGrabs = flag.Int("soak.grabs", 10_000, "TestSoak: how many buyers come")
 	soakSeed  = flag.Uint64("soak.seed", 0, "TestSoak: of the faults and of who pays; 0: a new one, which is printed")
 )
 
 const (
 	soakSales   = 5
 	soakCallers = 200
-	soakFaults  = 25 // over the whole load
+	soakFaults  = 25 // over a long load; half as many over a short one
 )
 
 // TestSoak sends a crowd to several sales and injects faults at random, by the
@@ -82,8 +82,12 @@ func (s *soak) load() {
 			}
 		})
 	}
-	for n := range int64(soakFaults) {
-		at := (n + 1) * int64(*soakGrabs) / (soakFaults + 1)
+	faults := int64(soakFaults)
+	if *soakGrabs < 100_000 {
+		faults /= 2
+	}
+	for n := range faults {
+		at := (n + 1) * int64(*soakGrabs) / (faults + 1)
 		for s.done.Load() < at {
 			time.Sleep(time.Millisecond)
 		}

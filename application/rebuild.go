@@ -49,6 +49,15 @@ func (e *Engine) reload(ctx context.Context, sale domain.SaleID, corrupt bool) (
 			return nil
 		}
 		loaded = true
+		if corrupt {
+			// What is still queued of it was accepted, and can be placed yet.
+			if err := e.Stock.Seal(ctx, sale, lease.Fence.Number, true); err != nil {
+				return err
+			}
+			if err := e.drain(ctx); err != nil {
+				return err
+			}
+		}
 		return e.loadUnder(ctx, lease, sale, true)
 	})
 	return loaded, err

@@ -17,7 +17,7 @@
 //	seckill:{3}:requests:1001:2001  hash: buyer|request → hold id
 //	seckill:{3}:queue               stream: one entry per batch of accepted grabs
 //	seckill:{3}:depth               orders in entries that are not acknowledged
-//	seckill:{3}:witness             run id of the server that all this was vouched for on
+//	seckill:{3}:witness             the server, and its term, that all this was vouched for on
 //
 // A record is "h<ms>|<quantity>|<buyer>|<request>". Its first letter is the
 // state, h held, s sold, r released, so that a change of state is one byte; ms

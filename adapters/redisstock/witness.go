@@ -9,9 +9,10 @@ import (
 var _ domain.Continuity = (*Stock)(nil)
 
 // Doubts implements domain.Continuity. A partition is in doubt when it has no
-// witness, or that of another server process: Redis was started anew, a replica
-// took over, the data is gone, or the partition has moved to another node. With
-// ACLs it needs the command INFO.
+// witness, or that of another server or of another term of it: Redis was started
+// anew, a replica took over, the data is gone, or the partition has moved to another
+// node. A master that has had no replica for repl-backlog-ttl starts a new term too;
+// its sales are then loaded once for nothing. With ACLs it needs the command INFO.
 func (s *Stock) Doubts(ctx context.Context) (domain.Doubts, error) {
 	doubts := domain.Doubts{}
 	for partition := range s.config.Partitions {

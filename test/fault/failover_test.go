@@ -88,6 +88,15 @@ func TestManualSentinelFailover(t *testing.T) {
 			}
 			return err
 		})
+		// An operator waits until the shop sells again, and so until it has been loaded
+		// from the ledger. See the README for what a second failover before that may do.
+		r.eventually("a rebuild", func() error {
+			level, err := r.stock.Level(t.Context(), r.sales[0].SaleID)
+			if err == nil && level.Epoch < int64(n)+2 {
+				err = fmt.Errorf("epoch %d", level.Epoch)
+			}
+			return err
+		})
 	}
 	v := r.settle(crowd)
 	t.Logf("%d refusals, %+v", r.history.Count(history.Grab, history.Unknown), v)

@@ -52,6 +52,7 @@ func TestSoak(t *testing.T) {
 		s.repaired(sale) // as a service does once a minute
 		s.sales[i].Total += s.edited[sale.SaleID]
 	}
+	s.expired(s.sales[soakSales-1])
 	v := s.settle()
 	t.Logf("%d buyers in %s, all settled in %s: %d accepted, %d confirmed, %d rejected (of them %d lost with Redis and told so), %d without an answer; lost %d, doubled %d, oversold %d, stranded %d",
 		*soakGrabs, loaded.Round(time.Second), time.Since(start).Round(time.Second), v.Accepted, v.Confirmed, v.Rejected, v.Gone,

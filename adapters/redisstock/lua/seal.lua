@@ -12,6 +12,7 @@ if #ARGV ~= 2 or not fence then return redis.error_reply("SECKILL arguments") en
 if ARGV[2] == "1" and redis.call("TYPE", KEYS[1]).ok ~= "hash" then redis.call("UNLINK", KEYS[1]) end
 local sale = redis.call("HMGET", KEYS[1], "state", "held", "queued", "fence")
 local seen = plain(sale[4] or "0")
+if not seen and ARGV[2] == "1" then seen = 0 end
 if not seen then return corrupt("fence") end
 if fence < seen then return {"fenced"} end
 if sale[1] and ARGV[2] ~= "1" then

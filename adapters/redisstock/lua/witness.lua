@@ -1,14 +1,18 @@
 #!lua flags=allow-oom
 -- Tells whether a partition is on the server, and in the life of the server, that
--- was vouched for. The witness is that server's run id; where it is not, a doubt
--- is written in its place, "?" and more, which vanishes with the data.
+-- was vouched for. The witness is that server's run id and replication id: the
+-- first is new with every start, the second with every promotion, so that a master
+-- that was demoted and came back is told too. Where it is not there, a doubt is
+-- written in its place, "?" and more, which vanishes with the data.
 --
 -- KEYS  1 witness
 -- ARGV  1 the doubt to end, or ""
 -- Returns the doubt, or ""
 
-local run = redis.call("INFO", "server"):match("run_id:(%w+)")
-if not run then return redis.error_reply("SECKILL INFO server has no run_id") end
+local process = redis.call("INFO", "server"):match("run_id:(%w+)")
+local history = redis.call("INFO", "replication"):match("master_replid:(%w+)")
+if not process or not history then return redis.error_reply("SECKILL INFO tells no run_id or master_replid") end
+local run = process .. "/" .. history
 local seen = redis.call("GET", KEYS[1])
 if seen == run then return "" end
 local mine = "?" .. run .. "."

@@ -33,6 +33,7 @@ type Stock struct {
 	lanes  []lane // by partition
 	// breakers by partition; a call for several sales is one partition's.
 	breakers []*breaker
+	terms    []terms // by partition
 	layouts  layouts
 }
 
@@ -47,6 +48,7 @@ func New(config Config) (*Stock, error) {
 	stock := &Stock{config: config}
 	stock.queue = newQueue(stock)
 	stock.lanes = make([]lane, config.Partitions)
+	stock.terms = make([]terms, config.Partitions)
 	for i := range stock.lanes {
 		stock.lanes[i].stock = stock
 		stock.breakers = append(stock.breakers, newBreaker(i, config.GrabTimeout, config.Log))

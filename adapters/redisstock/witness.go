@@ -2,6 +2,7 @@ package redisstock
 
 import (
 	"context"
+	"sync"
 
 	"seckill/domain"
 )
@@ -16,7 +17,10 @@ var _ domain.Continuity = (*Stock)(nil)
 func (s *Stock) Doubts(ctx context.Context) (domain.Doubts, error) {
 	doubts := domain.Doubts{}
 	for partition := range s.config.Partitions {
-		doubt, err := s.witness(ctx, partition, "")
+		doubt, server, err := s.witness(ctx, partition, "")
+		if err == nil && s.terms[partition].back(server) && doubt == "" {
+			doubt, _, err = s.witness(ctx, partition, "again")
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -30,11 +34,35 @@ func (s *Stock) Doubts(ctx context.Context) (domain.Doubts, error) {
 // Vouch implements domain.Continuity.
 func (s *Stock) Vouch(ctx context.Context, doubts domain.Doubts) error {
 	for partition, doubt := range doubts {
-		if _, err := s.witness(ctx, partition, doubt); err != nil {
+		if _, _, err := s.witness(ctx, partition, doubt); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// terms are the servers that a partition was seen on. A master that was replaced
+// and comes back without having noticed has its old data and its old witness; who
+// has seen the other one knows better.
+type terms struct {
+	mu      sync.Mutex
+	now     string
+	earlier map[string]bool
+}
+
+// back notes a server and says whether it was there before another one.
+func (t *terms) back(server string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if server == t.now {
+		return false
+	}
+	if t.earlier == nil {
+		t.earlier = map[string]bool{}
+	}
+	t.earlier[t.now] = true
+	t.now = server
+	return t.earlier[server]
 }
 
 // Concern implements domain.Continuity.
@@ -48,10 +76,11 @@ func (s *Stock) Concern(doubts domain.Doubts, sale domain.SaleID, segments int) 
 	return false
 }
 
-func (s *Stock) witness(ctx context.Context, partition int, doubt string) (string, error) {
-	text, err := witnessScript.Run(ctx, s.config.Client, []string{s.tag(partition) + "witness"}, doubt).Text()
+// witness returns the doubt about a partition, and the ids of its server.
+func (s *Stock) witness(ctx context.Context, partition int, word string) (doubt, server string, err error) {
+	reply, err := s.run(ctx, witnessScript, []string{s.tag(partition) + "witness"}, word)
 	if err != nil {
-		return "", unavailable(err)
+		return "", "", err
 	}
-	return text, nil
+	return reply.text(0), reply.text(1), nil
 }

@@ -55,8 +55,9 @@ func (e *Engine) Grab(ctx context.Context, req GrabRequest) (domain.Outcome, err
 	}
 
 	outcome, err := e.reserve(ctx, req.Sale, claim)
+	end := e.Clock.Now()
 	if err == nil {
-		e.soldOut.saw(req.Sale, outcome, start, e.Clock.Now())
+		e.soldOut.saw(req.Sale, outcome, start, end)
 	}
 	tried := claim.Order
 	if outcome.Order != "" { // a replay: the order is an earlier one
@@ -64,8 +65,8 @@ func (e *Engine) Grab(ctx context.Context, req GrabRequest) (domain.Outcome, err
 	}
 	if err == nil && commit != nil && outcome.Verdict == domain.Accepted {
 		outcome.Verdict, err = e.committed(ctx, outcome, commit)
+		end = e.Clock.Now()
 	}
-	end := e.Clock.Now()
 	e.logGrab(ctx, end, claim, tried, outcome, err)
 	if err != nil {
 		return domain.Outcome{Order: tried}, fmt.Errorf("grab: %w", err)

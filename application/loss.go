@@ -91,7 +91,9 @@ func (e *Engine) rebuildDoubted(ctx context.Context) error {
 		}
 	}
 	for _, sale := range sales {
-		_, err := e.reload(ctx, sale, true)
+		err := e.Lock.Do(ctx, e.lockKey(sale), e.cfg.LockTTL, func(ctx context.Context, lease domain.Lease) error {
+			return e.loadUnder(ctx, lease, sale, true)
+		})
 		switch {
 		case errors.Is(err, domain.ErrUnbalanced), errors.Is(err, domain.ErrNotFound):
 			// It stays sealed; the others are not to wait for it.

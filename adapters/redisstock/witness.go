@@ -18,12 +18,13 @@ func (s *Stock) Doubts(ctx context.Context) (domain.Doubts, error) {
 	doubts := domain.Doubts{}
 	for partition := range s.config.Partitions {
 		doubt, server, err := s.witness(ctx, partition, "")
-		if err == nil && s.terms[partition].back(server) && doubt == "" {
+		if err == nil && doubt == "" && s.terms[partition].before(server) {
 			doubt, _, err = s.witness(ctx, partition, "again")
 		}
 		if err != nil {
 			return nil, err
 		}
+		s.terms[partition].note(server) // not before its doubt is written
 		if doubt != "" {
 			doubts[partition] = doubt
 		}
@@ -50,19 +51,25 @@ type terms struct {
 	earlier map[string]bool
 }
 
-// back notes a server and says whether it was there before another one.
-func (t *terms) back(server string) bool {
+// before says whether a server was there before the one of now.
+func (t *terms) before(server string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return server != t.now && t.earlier[server]
+}
+
+// note says which server it is now.
+func (t *terms) note(server string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if server == t.now {
-		return false
+		return
 	}
 	if t.earlier == nil {
 		t.earlier = map[string]bool{}
 	}
 	t.earlier[t.now] = true
 	t.now = server
-	return t.earlier[server]
 }
 
 // Concern implements domain.Continuity.

@@ -120,10 +120,20 @@ func (c *crowd) answered(i int) bool {
 	return c.r.history.Answered(request.Sale, request.Buyer, request.Request)
 }
 
-// quiet waits until the queue is empty and the stores agree, with nothing on its
-// way between them.
+// quiet waits until no sale is due to be loaded anew, the queue is empty and the
+// stores agree, with nothing on its way between them. The stores may agree before
+// the engine has seen that Redis was away; what is loaded later is not quiet yet.
 func (r *rig) quiet() {
 	r.t.Helper()
+	if r.Continuity != nil && !r.still {
+		r.eventually("no doubt about the hot store", func() error {
+			doubts, err := r.Continuity.Doubts(r.t.Context())
+			if err == nil && len(doubts) > 0 {
+				err = fmt.Errorf("%d parts are in doubt", len(doubts))
+			}
+			return err
+		})
+	}
 	r.eventually("an empty queue", func() error {
 		depth, err := r.queue.Depth(r.t.Context())
 		if err == nil && depth.Orders > 0 {
